@@ -1,10 +1,11 @@
 /*
- * aq_am.c - active messages: what every conduit shares.
+ * aq_am.c - active messages: the part that all conduits share.
  *
- * Owns      the rules: who may send what from where, limits, blocking for room, one reply
+ * Owns      the rules: which sends are legal in which context, limits, waiting for credit, one
+ *           reply
  * Threads   any client thread; no lock is held while a handler runs
- * Promise   a request without room serves everything that comes in, a reply without room serves
- *           replies only; replies have room of their own in every conduit, so nobody waits for ever
+ * Promise   a request without credit serves everything that arrives, a reply without credit serves
+ *           replies only. Every conduit keeps space for replies apart, so no rank waits for ever
  * Uses      aq_job.h, aq_thread.h, aq_poll.h, the conduit table
  * See       GASNet-EX specification 0.19, Active messages
  * SPDX-License-Identifier: BSD-3-Clause
@@ -29,7 +30,7 @@ static const char *const aq_am_kind_names[] = { "Short", "Medium", "Long" };
 
 /* --- delivery --- */
 
-/* The client's flags and argument count of a handler against those of a message. */
+/* Checks a message against its handler's registered flags and argument count. */
 void aq_am_check_handler(const struct aq_token *token)
 {
     static const char *const kinds[] = { "SHORT", "MEDIUM", "LONG" };
@@ -79,7 +80,7 @@ static inline void aq_am_deliver_any(struct aq_am_in *in)
     aq_am_exit(token, self, outer);
 }
 
-/* The same for tracing and statistics. */
+/* Delivery with tracing or statistics. */
 static __attribute__((noinline, cold)) void aq_am_deliver_traced(struct aq_am_in *in)
 {
     const struct aq_trace_handler handler = aq_trace_begin_handler(&in->token);
@@ -133,7 +134,7 @@ gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask
     AQ_AM_CHECK_TOKEN(__func__, token);
     const struct aq_token *own = aq_token(token);
 
-    (void)mask; /* every field costs less to write than to ask about */
+    (void)mask; /* writing every field costs less than testing for each */
     info->gex_srcrank = own->jobrank;
     info->gex_ep = (gex_EP_t)(void *)&aq_job.ep;
     info->gex_entry = &aq_job.ep.entry[own->handler];
@@ -161,7 +162,7 @@ static void aq_am_check_limit_query(const char *call, gex_TM_t tm, gex_Rank_t ot
 
 static size_t aq_am_max(size_t limit, gex_Flags_t flags)
 {
-    /* a payload buffer of ours is never larger than a medium message */
+    /* the library's payload buffers are never larger than a medium message */
     return (flags & GEX_FLAG_AM_PREPARE_LEAST_ALLOC) != 0 && limit > aq_limits.max_medium
                ? aq_limits.max_medium
                : limit;
@@ -196,7 +197,7 @@ size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_
     return gex_AM_MaxReplyLong(NULL, GEX_RANK_INVALID, lc_opt, flags, numargs);
 }
 
-/* Once there is a job its limits are one for all peers. Some clients ask before: what they learn
+/* The job has one set of limits for all peers. Some clients ask before there is a job: the result
  * then holds for every conduit that may be chosen. */
 static size_t aq_am_min(bool is_long)
 {
@@ -226,7 +227,7 @@ size_t gex_AM_LUBReplyLong(void)
     return aq_am_min(true);
 }
 
-/* --- debug checks of a message on its way out --- */
+/* --- debug checks of a message that is sent --- */
 
 void aq_am_check_index(const char *call, gex_AM_Index_t handler)
 {
@@ -314,7 +315,7 @@ void aq_am_check_reply(const char *call, gex_Token_t handle)
     if (self->context == AQ_CTX_MAIN)
         aq_fatal("%s called outside a handler; only a request handler may reply", call);
     if (self->context == AQ_CTX_PREPARED)
-        aq_thread_check_main(call); /* which says why not */
+        aq_thread_check_main(call); /* reports the reason itself */
     aq_am_check_token(call, handle);
     token = aq_token(handle);
     if (self->context == AQ_CTX_REPLY || token->is_reply)
@@ -336,7 +337,7 @@ void aq_am_check_reply(const char *call, gex_Token_t handle)
 
 /* --- sending --- */
 
-/* No room: serve what comes in, which is what makes room at the other end too. */
+/* No credit: serves what arrives, which also makes credit available at the other end. */
 __attribute__((noinline)) int aq_am_send_waiting(const struct aq_am_out *out, gex_Flags_t flags)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("room for a message", out->jobrank);
@@ -344,7 +345,7 @@ __attribute__((noinline)) int aq_am_send_waiting(const struct aq_am_out *out, ge
     if (flags & GEX_FLAG_IMMEDIATE)
         return 1;
     AQ_TRACE_SCOPE(AQ_TRACE_CREDIT_WAIT, out->jobrank, out->nbytes);
-    waiter.unrung = 1; /* receivers make room silently */
+    waiter.unrung = 1; /* receivers return credit without a wakeup */
     do {
         if (out->is_reply)
             aq_wait_step_replies(&waiter);
@@ -355,7 +356,7 @@ __attribute__((noinline)) int aq_am_send_waiting(const struct aq_am_out *out, ge
     return 0;
 }
 
-/* The same for tracing and statistics. */
+/* Sending with tracing or statistics. */
 static __attribute__((noinline, cold)) int aq_am_send_traced(const struct aq_am_out *out,
                                                              gex_Flags_t flags)
 {
@@ -381,7 +382,8 @@ int aq_am_try_send(const struct aq_am_out *out)
     return aq_am_send(out, GEX_FLAG_IMMEDIATE);
 }
 
-/* To this process itself: nothing is declined, and the source is free once it has been copied. */
+/* To this process itself: the message is never declined, and the source is free once it has been
+ * copied. */
 static inline int aq_am_loop_medium(bool is_reply, gex_AM_Index_t handler, const void *src,
                                     size_t nbytes, gex_Event_t *lc_opt, gex_Flags_t flags,
                                     unsigned nargs, const gex_AM_Arg_t *args)
@@ -402,7 +404,7 @@ static inline int aq_am_loop_long(bool is_reply, gex_AM_Index_t handler, const v
     return 0;
 }
 
-/* A request serves the network once, so that a process that only sends is attentive. */
+/* A request polls the network once, so that a process that only sends still serves others. */
 static inline int aq_am_send_request(const struct aq_am_out *out, gex_Flags_t flags)
 {
     int declined = aq_am_send(out, flags);
@@ -412,7 +414,7 @@ static inline int aq_am_send_request(const struct aq_am_out *out, gex_Flags_t fl
     return declined;
 }
 
-/* The way of other messages: there was no room, or somebody looks on. */
+/* The slow path of short messages: no credit, or tracing is on. */
 static __attribute__((noinline, cold)) int aq_am_short_slow(bool tried, gex_Rank_t jobrank,
                                                             bool is_reply, gex_AM_Index_t handler,
                                                             gex_Flags_t flags, unsigned nargs,
@@ -428,7 +430,7 @@ static __attribute__((noinline, cold)) int aq_am_short_slow(bool tried, gex_Rank
     return tried ? aq_am_send_waiting(&out, flags) : aq_am_send_traced(&out, flags);
 }
 
-/* A short message has all it needs in registers. */
+/* A short message is passed in registers. */
 static inline int aq_am_send_short(gex_Rank_t jobrank, bool is_reply, gex_AM_Index_t handler,
                                    gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
 {
@@ -508,7 +510,7 @@ int aq_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, con
     return declined;
 }
 
-/* A declined reply does not count as one. */
+/* A declined reply does not count as the handler's reply. */
 static inline int aq_am_send_reply(gex_Token_t token, const struct aq_am_out *out,
                                    gex_Flags_t flags)
 {

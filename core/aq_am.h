@@ -1,8 +1,8 @@
 /*
  * aq_am.h - active messages between the API and the conduits: tables, tokens, delivery.
  *
- * Out:  aq_am_request_*() and aq_am_reply_*() (the API) -> ops->am_send()
- * In:   ops->poll() -> aq_am_deliver() -> the client's handler, which may reply once
+ * Send:     aq_am_request_*() and aq_am_reply_*() (the API) -> ops->am_send()
+ * Receive:  ops->poll() -> aq_am_deliver() -> the client's handler, which may reply once
  *
  * Uses aq_job.h, aq_thread.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -40,30 +40,30 @@ enum aq_am_index {
     AQ_HIDX_COUNT
 };
 
-/* What the table says of a handler that takes requests and replies of any kind with any number
- * of arguments, as GASNet-1 clients register them. */
+/* Registration of a handler that accepts requests and replies of any kind with any number of
+ * arguments, as GASNet-1 clients register them. */
 #define AQ_AM_ANY_KIND  (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG | GEX_FLAG_AM_REQREP)
 #define AQ_AM_ANY_NARGS (~0u)
 
-/* Install one of them; at start-up, before the first message. */
+/* Installs an internal handler; at start-up, before the first message. */
 void aq_am_register_internal(enum aq_am_index index, gex_AM_Fn_t fn, gex_Flags_t flags,
                              unsigned nargs, const char *name);
 
-/* Debug builds: the low bits of a gex_Token_t are a number, so that the token of an earlier
- * handler, which was at the same address as a rule, is recognised. */
+/* Debug builds: the low bits of a gex_Token_t are a number. A stale token usually has the address
+ * of the present one, and the number tells them apart. */
 #define AQ_TOKEN_NUMBERS 16u
 
-/* What gex_Token_t points to: lives on the stack while the handler runs. */
+/* The object behind gex_Token_t. It is on the stack while the handler runs. */
 struct aq_token {
 #if GASNET_DEBUG
-    /* of the handler that this one interrupts; NULL: none */
+    /* token of the handler that this one interrupts; NULL: none */
     _Alignas(AQ_TOKEN_NUMBERS) gex_Token_t outer;
 #endif
-    gex_Rank_t jobrank; /* the sender */
+    gex_Rank_t jobrank; /* sender */
     uint8_t handler;
     uint8_t nargs;
     uint8_t kind;
-    uint8_t loc; /* the conduit's own */
+    uint8_t loc; /* private to the conduit */
     uint8_t is_reply;
     uint8_t replied;
 };
@@ -77,8 +77,8 @@ static inline struct aq_token *aq_token(gex_Token_t handle)
 #endif
 }
 
-/* A message that has arrived, as the conduit hands it over. payload may be written to by the
- * handler and stays ours until aq_am_deliver() returns. */
+/* A message that has arrived, as the conduit passes it to aq_am_deliver(). The handler may write to
+ * payload, which belongs to the conduit when aq_am_deliver() returns. */
 struct aq_am_in {
     struct aq_token token;
     const gex_AM_Arg_t *args;
@@ -86,17 +86,17 @@ struct aq_am_in {
     size_t nbytes;
 };
 
-/* Run the handler of a message on this thread. The conduit holds no lock. For short messages
- * core/aq_am_deliver.h has an inline form. */
+/* Runs the handler of a message on this thread. The conduit must hold no lock. core/aq_am_deliver.h
+ * has an inline form for short messages. */
 void aq_am_deliver(struct aq_am_in *in);
 
-/* The handler is not registered; or, in debug builds, not for such a message: ends the job. */
+/* Ends the job: the handler is not registered or, in debug builds, not for such a message. */
 void aq_am_no_handler(const struct aq_token *token);
 void aq_am_check_handler(const struct aq_token *token);
-/* Debug builds: this is the token of the handler that this thread runs, or the job ends. */
+/* Debug builds: ends the job unless this is the token of the handler that this thread runs. */
 void aq_am_check_token(const char *call, gex_Token_t handle);
 
-/* The largest number of bytes the internal handlers may rely on, whatever the arguments. */
+/* The payload size that internal handlers may rely on, for any number of arguments. */
 static inline size_t aq_am_max_medium(void)
 {
     return aq_limits.max_medium;

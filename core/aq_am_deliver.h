@@ -1,8 +1,8 @@
 /*
  * aq_am_deliver.h - running handlers: the part of delivery that conduits inline.
  *
- * Uses aq_am.h, aq_thread.h, and aq_am_dispatch.inc, which calls a handler through a pointer of
- * exactly its type. SPDX-License-Identifier: BSD-3-Clause
+ * Uses aq_am.h, aq_thread.h, and aq_am_dispatch.inc, which calls a handler through a pointer of its
+ * exact type. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_AM_DELIVER_H
 #define AQ_AM_DELIVER_H
@@ -14,7 +14,7 @@
 
 #include "core/aq_am_dispatch.inc"
 
-/* What the handler gets. */
+/* The gex_Token_t that a handler gets. */
 static inline gex_Token_t aq_am_handle(struct aq_token *token, const struct aq_thread *self)
 {
 #if GASNET_DEBUG
@@ -26,11 +26,11 @@ static inline gex_Token_t aq_am_handle(struct aq_token *token, const struct aq_t
 #endif
 }
 
-/* Find the handler, and say what this thread is doing meanwhile. */
+/* Looks up the handler, and records what this thread is running. */
 static inline gex_AM_Fn_t aq_am_enter(struct aq_token *token, struct aq_thread *self)
 {
-    /* relaxed: whoever sends for a handler knows, through messages that began with the registering
-     * thread's, that it is there; that chain orders the store before this */
+    /* relaxed: a rank sends for a handler only after messages that the registering thread began;
+     * that chain orders this load after the registration's store */
     const gex_AM_Fn_t fn =
         atomic_load_explicit(&aq_job.ep.handler[token->handler], memory_order_relaxed);
 
@@ -61,10 +61,10 @@ static inline void aq_am_exit(const struct aq_token *token, struct aq_thread *se
 #endif
 }
 
-/* The same for tracing and statistics. */
+/* The same with tracing or statistics. */
 void aq_am_deliver_short_traced(struct aq_token *token, const gex_AM_Arg_t *args);
 
-/* Run the handler of a short message; the token says which. */
+/* Runs the handler of a short message, which the token names. */
 static inline void aq_am_deliver_short(struct aq_token *token, const gex_AM_Arg_t *args)
 {
     struct aq_thread *self;

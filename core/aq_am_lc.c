@@ -1,9 +1,8 @@
 /*
- * aq_am_lc.c - local completion of messages whose source the conduit goes on reading after the
- * call.
+ * aq_am_lc.c - local completion of messages whose source the conduit reads after the call.
  *
- * An event's is an operation of its own, a group's is counted in the implicit operations; who wants
- * the source now waits for the operation, serving what comes in.
+ * An event is an operation of its own. A group's completion is counted in the implicit operations.
+ * A caller that needs the source at once waits for the operation and serves what arrives.
  *
  * Threads   the sender's
  * Uses      core/aq_op.h, core/aq_callback.h
@@ -22,14 +21,14 @@ struct aq_op *aq_am_lc_take(const struct aq_am_out *out)
 {
     struct aq_am_lc *lc = out->lc;
 
-    if (lc->op == NULL) /* else an attempt before found no room */
+    if (lc->op == NULL) /* not NULL: an earlier attempt found no credit */
         lc->op = lc->opt == GEX_EVENT_GROUP ? aq_op_implicit(out->jobrank)
                                             : aq_op_create(&aq_am_lc_kind, out->jobrank);
     aq_op_begin(lc->op, GEX_EC_AM, 1);
     return lc->op;
 }
 
-/* In a handler. */
+/* In a handler: serves replies only. */
 static void aq_am_lc_wait_replies(struct aq_op *op)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("local completion of a reply", aq_op_peer(op));

@@ -1,10 +1,10 @@
 /*
  * aq_am_loop.c - active messages of a process to itself.
  *
- * Owns      nothing: a payload lies in the buffer of the thread's descriptor of that direction
+ * Owns      nothing: a payload is in a buffer of the thread, in its descriptor of that direction
  * Threads   any; a message never leaves its thread
- * Promise   the handlers of others wait for AQ_LOOP_POLL such messages at most: a poll on each
- *           would cost more than the message
+ * Promise   after at most AQ_LOOP_POLL such messages the network is polled: a poll for each would
+ *           cost more than the message
  * Uses      aq_am_deliver.h, aq_poll.h, the conduit's sleep_wake
  * See       GASNet-EX specification 0.19, Active messages. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -14,10 +14,11 @@
 #include "core/aq_poll.h"
 #include "core/aq_thread.h"
 
-#define AQ_LOOP_POLL 32u /* requests; a power of two */
+#define AQ_LOOP_POLL 32u /* requests between two polls; a power of two */
 
-/* Field by field, in place: a token that is made and then copied is read in wider pieces than it
- * was written in, and each such read waits for the stores to leave the core's store buffer. */
+/* Writes the token field by field, in place. A token that is built and then copied is read in wider
+ * accesses than it was written in, and each such read waits for the stores to leave the core's
+ * store buffer. */
 static inline void aq_am_loop_fill(struct aq_token *token, enum aq_am_kind kind, bool is_reply,
                                    gex_AM_Index_t handler, unsigned nargs)
 {
@@ -30,13 +31,13 @@ static inline void aq_am_loop_fill(struct aq_token *token, enum aq_am_kind kind,
     token->replied = false;
 }
 
-/* After a request's handler. A reply's runs inside one. */
+/* Called after a request's handler. A reply's handler runs inside one. */
 static inline void aq_am_loop_after(struct aq_thread *self, gex_Flags_t flags)
 {
 #if AQ_THREADED
-    /* Another thread may sleep on what the handler has changed. The compiler's part of the order;
-     * the sleeper's membarrier does the processor's: either this look sees that thread, or it sees
-     * what the handler stored */
+    /* Another thread may sleep on what the handler has changed. This orders the stores for the
+     * compiler, the sleeper's membarrier for the processor: either this test sees the sleeper, or
+     * the sleeper sees what the handler stored */
     atomic_signal_fence(memory_order_seq_cst);
     if (AQ_UNLIKELY(atomic_load_explicit(aq_job.sleeping, memory_order_relaxed) != 0))
         aq_job.local->sleep_wake();
@@ -45,7 +46,7 @@ static inline void aq_am_loop_after(struct aq_thread *self, gex_Flags_t flags)
         aq_poll();
 }
 
-/* Nothing is traced here: see aq_am_loop.h. */
+/* No tracing here: see aq_am_loop.h. */
 static inline void aq_am_loop_run(bool is_short, enum aq_am_kind kind, bool is_reply,
                                   gex_AM_Index_t handler, gex_Flags_t flags, unsigned nargs,
                                   const gex_AM_Arg_t *args, void *payload, size_t nbytes)
@@ -57,7 +58,7 @@ static inline void aq_am_loop_run(bool is_short, enum aq_am_kind kind, bool is_r
 
     aq_am_loop_fill(&token, kind, is_reply, handler, nargs);
     fn = aq_am_enter(&token, self);
-    if (is_short) /* known to the compiler */
+    if (is_short) /* a compile-time constant */
         aq_am_call_short(fn, nargs, aq_am_handle(&token, self), NULL, 0, args);
     else
         aq_am_call_payload(fn, nargs, aq_am_handle(&token, self), payload, nbytes, args);

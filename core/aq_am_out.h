@@ -1,5 +1,5 @@
 /*
- * aq_am_out.h - what messages with a fixed and with a negotiated payload share on their way out.
+ * aq_am_out.h - shared by the senders of messages with a fixed and with a negotiated payload.
  *
  * For core/aq_am.c and core/aq_npam.c. Uses aq_am.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -9,17 +9,17 @@
 #include "core/aq_am.h"
 #include "core/aq_callback.h"
 
-#define AQ_AM_COPIED 8192u /* bytes: mediums up to here are always copied */
+#define AQ_AM_COPIED 8192u /* bytes: mediums up to this size are always copied */
 
-/* The payload was copied or placed before the send returned: the local completion is past. */
+/* The payload was copied or placed before the send returned: local completion has happened. */
 static inline void aq_am_complete_locally(gex_Event_t *lc_opt)
 {
     if (aq_lc_is_variable(lc_opt))
         *lc_opt = GEX_EVENT_INVALID;
 }
 
-/* What a medium message offers its conduit: nothing, if it is copied in less time than it takes to
- * ask; nothing either, if the call may not wait, and its source has to be free when it returns. */
+/* The lc that a medium message offers to its conduit. None if copying takes less time than the
+ * offer. None if the call may not wait, and its source must be free when it returns. */
 static inline struct aq_am_lc *aq_am_medium_lc(struct aq_am_lc *lc, size_t nbytes,
                                                gex_Flags_t flags)
 {
@@ -29,7 +29,7 @@ static inline struct aq_am_lc *aq_am_medium_lc(struct aq_am_lc *lc, size_t nbyte
     return lc;
 }
 
-/* The local completion of a message whose conduit could take it over. */
+/* Handles the local completion of a message whose conduit could take it over. */
 static inline void aq_am_complete(struct aq_am_lc *lc, bool declined, bool is_reply)
 {
     if (AQ_LIKELY(lc->op == NULL)) {
@@ -42,16 +42,16 @@ static inline void aq_am_complete(struct aq_am_lc *lc, bool declined, bool is_re
     }
 }
 
-/* The conduit had no room: non-zero with GEX_FLAG_IMMEDIATE; else serves what comes in, replies
- * only for a reply, until the message is sent, and returns 0. */
+/* The conduit had no credit. Returns non-zero with GEX_FLAG_IMMEDIATE. Otherwise serves what
+ * arrives (for a reply: replies only) until the message is sent, and returns 0. */
 int aq_am_send_waiting(const struct aq_am_out *out, gex_Flags_t flags);
 
-/* For the library's own messages: a request, if there is room now; else non-zero. The caller sees
- * to out->lc itself. */
+/* For the library's own messages: sends a request if there is credit now; else returns non-zero.
+ * The caller handles out->lc itself. */
 int aq_am_try_send(const struct aq_am_out *out);
 
 #if GASNET_DEBUG
-/* Rules of every send; each ends the job with a message that names the call. */
+/* The rules of every send. Each function ends the job with a message that names the call. */
 void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank);
 void aq_am_check_reply(const char *call, gex_Token_t token);
 void aq_am_check_nargs(const char *call, unsigned nargs);

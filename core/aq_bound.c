@@ -1,8 +1,8 @@
 /*
- * aq_bound.c - where the segments of endpoints are.
+ * aq_bound.c - the addresses of endpoints' segments.
  *
- * Owns      the table of published segments: open addressing, keyed by jobrank and index, grown
- *           by doubling, nothing is ever taken out
+ * Owns      the table of published segments: open addressing, keyed by jobrank and index, grown by
+ *           doubling; entries are never removed
  * Threads   any, handlers too; the table under aq_published.lock, for a few instructions
  * Uses      aq_ep.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -15,23 +15,23 @@
 #include "base/aq_state.h"
 
 struct aq_published {
-    uint64_t key; /* 0: free place */
+    uint64_t key; /* 0: free */
     struct aq_bound bound;
 };
 
 static struct {
     aq_lock lock;
     struct aq_published *table;
-    size_t slots, used; /* places is a power of two, or 0 */
+    size_t slots, used; /* slots is a power of two, or 0 */
 } aq_published AQ_JOB_STATE;
 
-/* Never 0, since the index is not. */
+/* Never 0, since the index is not 0. */
 static inline uint64_t aq_published_key(gex_Rank_t jobrank, gex_EP_Index_t index)
 {
     return (uint64_t)jobrank << 16 | index;
 }
 
-/* The entry with this key, or the free place for it. */
+/* Returns the entry with this key, or the free slot for it. */
 static struct aq_published *aq_published_slot(struct aq_published *table, size_t slots,
                                               uint64_t key)
 {
@@ -45,7 +45,7 @@ static struct aq_published *aq_published_slot(struct aq_published *table, size_t
     }
 }
 
-/* Make room for one more; under the lock. */
+/* Makes space for one more entry; under the lock. */
 static int aq_published_grow(void)
 {
     const size_t slots = aq_published.slots == 0 ? 16 : 2 * aq_published.slots;
@@ -96,7 +96,8 @@ static struct aq_bound aq_bound_own(gex_EP_Index_t index)
         return (struct aq_bound){ NULL, 0 };
     /* acquire: pairs with the release where it is bound */
     segment = atomic_load_explicit(&ep->segment, memory_order_acquire);
-    size = segment == NULL ? 0 : aq_segment_size(segment); /* once: it may become 0 at any time */
+    /* read once: it may become 0 at any time */
+    size = segment == NULL ? 0 : aq_segment_size(segment);
     return size == 0 ? (struct aq_bound){ NULL, 0 } : (struct aq_bound){ segment->base, size };
 }
 

@@ -1,8 +1,8 @@
 /*
- * aq_client.c - start-up, and what a client may ask about the job.
+ * aq_client.c - start-up, and the queries of a client about the job.
  *
- * Start-up order: environment, conduit, spawn (this may fork), exit and signals, everybody's
- * place, limits, the conduit's own start, the layer above, a barrier.
+ * Start-up order: environment, conduit, spawn (which may fork), exit and signals, the placement of
+ * all ranks, limits, the conduit's own start, the layer above, a barrier.
  *
  * Owns      aq_job
  * Threads   gex_Client_Init() runs once, before other threads call; the queries from any
@@ -56,9 +56,9 @@ int aq_rc_to_gasnet(int rc)
     }
 }
 
-/* --- everybody's place --- */
+/* --- placement of the ranks --- */
 
-/* What each process tells the others of its host at start. */
+/* What each process publishes on its host at start. */
 struct aq_place {
     cpu_set_t cores;
 };
@@ -69,7 +69,7 @@ struct aq_place {
         GASNET_RELEASE_VERSION_PATCH) " " AQ_MODE_STR            \
                                       " " _STRINGIFY(AQ_SEGMENT_NAME) " " AQ_DEBUG_STR
 
-/* All ranks share one layout of memory and of messages: that of rank 0's library. */
+/* All ranks must share one layout of memory and of messages: that of rank 0's library. */
 static void aq_client_compare_builds(void)
 {
     char first[64] = AQ_CLIENT_BUILD;
@@ -91,7 +91,7 @@ static void *aq_client_table(size_t count, size_t size, const char *what)
     return table;
 }
 
-/* The processes whose entry in table equals mine, by increasing rank. */
+/* Returns the processes whose entry in table equals this one's, by increasing rank. */
 static gex_RankInfo_t *aq_client_members(const gex_Rank_t *table, gex_Rank_t *count_out,
                                          gex_Rank_t *index_out)
 {
@@ -111,8 +111,9 @@ static gex_RankInfo_t *aq_client_members(const gex_Rank_t *table, gex_Rank_t *co
     return (gex_RankInfo_t *)ranks; /* the struct is one rank */
 }
 
-/* The ranks of a host, cut into neighborhoods of at most GASNET_SUPERNODE_MAXSIZE each, numbered by
- * first appearance. One neighborhood a host if there is no limit, or nothing but shared memory. */
+/* Divides the ranks of a host into neighborhoods of at most GASNET_SUPERNODE_MAXSIZE each, numbered
+ * by first appearance. Without a limit, or if there is only shared memory, each host is one
+ * neighborhood. */
 static void aq_client_make_neighborhoods(void)
 {
     const int64_t wanted = aq_env_int(AQ_ENV_SUPERNODE_MAXSIZE);
@@ -143,7 +144,7 @@ static void aq_client_make_neighborhoods(void)
     aq_job.nbrhd_on_host = aq_job.host_index / aq_job.nbrhd_max;
 }
 
-/* The ranks of each host; how many cores this host's ranks may use. */
+/* Finds the ranks of each host, and how many cores this host's ranks may use. */
 static void aq_client_place(const struct aq_spawn_info *spawn)
 {
     struct aq_place own;
@@ -154,7 +155,8 @@ static void aq_client_place(const struct aq_spawn_info *spawn)
 
     aq_client_compare_builds();
     CPU_ZERO(&together);
-    if (sched_getaffinity(0, sizeof(own.cores), &own.cores) != 0) /* a mask of over 1024 cores */
+    /* the mask has more than 1024 cores */
+    if (sched_getaffinity(0, sizeof(own.cores), &own.cores) != 0)
         memset(&own.cores, 0xff, sizeof(own.cores));
     if (aq_spawn_host_allgather(&own, sizeof(own), all) != AQ_OK)
         aq_fatal("the ranks of this host could not compare their places at start");
@@ -180,7 +182,7 @@ static void aq_client_make_tables(void)
 {
     aq_job.bound = aq_client_table(aq_job.size, sizeof(*aq_job.bound), "the segments' addresses");
     aq_tm_create_primordial();
-    /* inline transfers read delta; only when they must not be inline are these two tables */
+    /* inline transfers read delta; the two tables differ only if transfers must not be inline */
     aq_job.map = aq_job.delta;
     if (aq_job.no_overrides || aq_trace_is_wanted()) {
         aq_job.map = aq_client_table(aq_job.size, sizeof(*aq_job.map), "the segments' mappings");
@@ -200,7 +202,7 @@ static void aq_client_make_objects(const char *name, gex_Flags_t flags)
     ep->caps = GEX_EP_CAPABILITY_ALL;
 }
 
-/* The ranks of one host have the job area; over several, messages are faster than any launcher. */
+/* On one host the job area serves; over several, messages are faster than any launcher. */
 int aq_job_allgather(const void *own, size_t len, void *all)
 {
     if (aq_job.host_count == 1)
@@ -209,9 +211,9 @@ int aq_job_allgather(const void *own, size_t len, void *all)
     return AQ_OK;
 }
 
-/* --- the start itself --- */
+/* --- start-up --- */
 
-/* How the ranks find each other, if that is settled; else NULL. */
+/* Returns the spawn provider if it is settled; else NULL. */
 static const struct aq_spawn_provider *aq_client_provider(const struct aq_conduit_ops *conduit)
 {
     if (aq_spawn_group() == NULL)
@@ -230,7 +232,7 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     const struct aq_spawn_info *spawn;
     struct aq_conduit_choice choice;
     struct aq_conduit_info unheld = { .name =
-                                          "" }; /* of a conduit that the library does not hold */
+                                          "" }; /* a conduit that the library does not contain */
     uint64_t began;
 
     if (aq_job.conduit != NULL)
@@ -243,7 +245,8 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
         return aq_fail(GASNET_ERR_BAD_ARG, "gex_Client_Init: unknown flags 0x%x", (unsigned)flags);
 
     aq_job_save_state();
-    (void)aq_ident_value("GASNetConfig", &(unsigned){ 0 }); /* links the strings in */
+    /* a reference that links the strings in */
+    (void)aq_ident_value("GASNetConfig", &(unsigned){ 0 });
     aq_env_init();
     choice = aq_conduit_choose(aq_job_asked_conduit(), conduit_ident);
     aq_job.conduit = choice.conduit;
@@ -251,13 +254,14 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     if (aq_spawn_init(argc, argv, choice.conduit != NULL ? choice.conduit->info : &unheld,
                       aq_client_provider(choice.conduit))
         != AQ_OK)
-        aq_exit_abort(1); /* it has said why; a process without a job has nothing to go on with */
+        /* aq_spawn_init() has logged the reason; a process without a job cannot go on */
+        aq_exit_abort(1);
     spawn = aq_spawn_info();
     aq_job.rank = spawn->rank;
     aq_job.size = spawn->size;
     aq_log_set_rank(aq_job.rank);
     aq_log_set_dedup(&aq_spawn_jobarea()->logged);
-    aq_env_exchange(); /* a wrapper may have given each rank another one */
+    aq_env_exchange(); /* a wrapper may have given each rank a different environment */
     aq_exit_init();
     aq_env_refuse();
     aq_job.conduit = aq_conduit_settle(choice, spawn);
@@ -270,7 +274,7 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     aq_job_choose_transports();
     aq_client_make_tables();
     aq_client_make_objects(name, flags);
-    /* as above: a client that does not look at the result would go on to crash */
+    /* as above: a client that ignores the result would crash later */
     if (aq_job.local->init() != AQ_OK || aq_job.remote->init() != AQ_OK)
         aq_exit_abort(1);
     aq_wait_init();
@@ -347,7 +351,7 @@ const char *gex_Client_QueryName(gex_Client_t client)
     return aq_client(client)->name;
 }
 
-/* The client's own pointers are handed from thread to thread: release here, acquire there. */
+/* The client passes its own pointers from thread to thread: release here, acquire in the query. */
 void gex_Client_SetCData(gex_Client_t client, const void *val)
 {
     AQ_CHECK_HANDLE("client", client);
@@ -420,7 +424,7 @@ uint64_t gex_System_QueryMaxThreads(void)
 int gex_System_QueryHiddenAMConcurrencyLevel(void)
 {
     AQ_CHECK_STARTED();
-    return aq_service_is_on(); /* else handlers run on the client's threads only */
+    return aq_service_is_on(); /* without it handlers run on the client's threads only */
 }
 
 int gex_System_QueryProgressThreads(gex_Client_t client, unsigned int *count_p,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_conduit_choice.c - which of the library's conduits serves the job; see aq_conduit_choice.h.
+ * aq_conduit_choice.c - chooses the job's conduit; see aq_conduit_choice.h.
  */
 #include "core/aq_conduit_choice.h"
 
@@ -41,7 +41,7 @@ static struct aq_conduit_choice aq_choice_named(const char *name, const char *wh
             choice.conduit = aq_conduits[i];
     if (choice.conduit != NULL)
         snprintf(choice.name, sizeof(choice.name), "%s",
-                 choice.conduit->info->name); /* as the job's start spells it */
+                 choice.conduit->info->name); /* in the spelling of the table */
     if (choice.conduit != NULL && choice.conduit->spawn != NULL)
         aq_choice_check(choice.conduit, who);
     return choice;
@@ -75,8 +75,8 @@ struct aq_conduit_choice aq_conduit_choose(const char *asked, const char *ident)
     aq_fatal("no conduit can be used here: %s", why);
 }
 
-/* The networks that can be used where this rank is: bit i for the i-th of the list. Those with a
- * way of their own to start a job are none: it has started. */
+/* The networks that this rank can use: bit i for the i-th of the list. A conduit with its own spawn
+ * provider is excluded, since the job has already been started. */
 static uint32_t aq_choice_networks(void)
 {
     uint32_t usable = 0;

@@ -17,11 +17,11 @@
 #include "other/spawn/aq_spawn.h"
 
 struct aq_env_digest {
-    uint64_t hash;  /* of the variables that should agree, whatever their order */
+    uint64_t hash;  /* of the variables that should agree, in any order */
     uint64_t bytes; /* of the whole block */
 };
 
-/* set by launchers for each process, or by shells for themselves */
+/* variables that launchers set for each process, or shells for themselves */
 static bool aq_env_is_private(const char *entry)
 {
     static const char *const prefixes[] = {
@@ -47,8 +47,8 @@ static uint64_t aq_env_hash_entry(const char *entry)
     return hash;
 }
 
-/* Where agents have brought the environment of the user's host, hosts may differ in whatever is not
- * the library's; nobody reads that from them. */
+/* Where agents have brought the environment of the user's host, the hosts' own environments may
+ * differ in variables that are not the library's, which are not read from them. */
 static bool aq_env_is_ours(const char *entry)
 {
     for (size_t i = 0; aq_conduits[i] != NULL; i++)
@@ -67,7 +67,7 @@ static struct aq_env_digest aq_env_make_digest(const char *block, size_t len, bo
     return digest;
 }
 
-/* the rank whose environment is for all, or size if they agree */
+/* returns the rank whose environment all ranks use, or size if the environments agree */
 static uint32_t aq_env_choose(const struct aq_env_digest *all, uint32_t size)
 {
     uint32_t largest = 0;

@@ -8,11 +8,11 @@
 #define AQ_ENV_JOB_H
 
 /**
- * aq_env_exchange - make all ranks see the same variables, collective over the job.
- * If the environments differ, apart from what launchers set for each process, the largest one
- * (of the lowest rank that has it) goes to every rank and wins over the local one; otherwise
- * nothing changes. Call between aq_spawn_init() and the reading of what must agree; not needed
- * when all ranks were forked by one process.
+ * aq_env_exchange - make all ranks see the same variables. Collective over the job.
+ * If the environments differ, apart from variables that launchers set for each process, the largest
+ * one (of the lowest rank that has it) is sent to every rank and overrides the local one; otherwise
+ * nothing changes. Called between aq_spawn_init() and the first read of a variable that must agree;
+ * not needed when one process has forked all ranks.
  */
 void aq_env_exchange(void);
 

@@ -1,11 +1,11 @@
 /*
- * aq_ep.c - endpoints: making further ones, binding segments to them, their handler tables.
+ * aq_ep.c - endpoints: creation, binding of segments, handler tables.
  *
  * The primordial endpoint can do everything; further ones serve put and get only. They are never
- * given back, since the interface has no call for that.
+ * freed, since the interface has no call for that.
  *
  * Owns      the further endpoints
- * Threads   making and binding under aq_eps.lock; registration under the endpoint's table_lock;
+ * Threads   creation and binding under aq_eps.lock; registration under the endpoint's table_lock;
  *           delivery reads entries without it, since the client separates registration from use
  * Uses      aq_job.h, aq_am.h, the conduit table
  * See       GASNet-EX specification 0.19, Endpoints. SPDX-License-Identifier: BSD-3-Clause
@@ -23,17 +23,17 @@
 #include "core/aq_trace.h"
 #include "core/aq_tm.h"
 
-/* What endpoints other than the primordial one can do. */
+/* Capabilities of endpoints other than the primordial one. */
 #define AQ_EP_FURTHER_CAPS GEX_EP_CAPABILITY_RMA
 
 static struct {
     aq_lock lock;
-    gex_EP_Index_t last; /* index of the endpoint that was made last */
+    gex_EP_Index_t last; /* index of the last endpoint made */
 } aq_eps AQ_JOB_STATE;
 
-/* --- making and binding --- */
+/* --- creation and binding --- */
 
-/* The next index; consecutive, and none is spent on a failure. */
+/* Assigns the next index. Indices are consecutive; a failure uses none. */
 static int aq_ep_add(struct aq_ep *ep)
 {
     int rc = GASNET_OK;
@@ -87,7 +87,7 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
     return GASNET_OK;
 }
 
-/* What speaks against it, or NULL. Under the lock. */
+/* Returns the reason why it cannot be bound, or NULL. Under the lock. */
 static const char *aq_ep_bind_fault(const struct aq_ep *ep, const struct aq_segment *segment)
 {
     /* relaxed: written under this lock */
@@ -98,8 +98,8 @@ static const char *aq_ep_bind_fault(const struct aq_ep *ep, const struct aq_segm
     return NULL;
 }
 
-/* Members of teams are primordial endpoints: this one's segment is in the tables of transfers.
- * Others learn of it by gex_EP_PublishBoundSegment; nobody maps it. */
+/* Members of teams are primordial endpoints: this rank's segment is in its tables of transfers.
+ * Other ranks learn of it by gex_EP_PublishBoundSegment; no rank maps it. */
 static void aq_ep_bound_primordial(const struct aq_segment *segment)
 {
 #if GASNET_SEGMENT_EVERYTHING
@@ -152,9 +152,9 @@ bool aq_ep_release_segment(struct aq_segment *segment)
     bool unbound;
 
     aq_lock_acquire(&aq_eps.lock);
-    /* A handler that another thread runs meanwhile looks for an address of some other segment, to
-     * which the old size beside the base, which stays, is as good an answer as 0: whoever destroys
-     * a segment says that no message is about it any more. */
+    /* A handler that another thread runs in the meantime looks up an address of some other segment.
+     * The old size with the base, which does not change, serves it as well as 0: a client that
+     * destroys a segment promises that no message refers to it any more. */
     aq_segment_set_size(segment, 0);
 #if !GASNET_SEGMENT_EVERYTHING
     /* relaxed: written under this lock */
@@ -207,7 +207,7 @@ void *gex_EP_QueryCData(gex_EP_t ep)
 
 /* --- handler tables --- */
 
-/* What is wrong with a row, or NULL. */
+/* Returns what is wrong with a row, or NULL. */
 static const char *aq_ep_row_fault(const gex_AM_Entry_t *row)
 {
     const gex_Flags_t kinds = row->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG);
@@ -235,8 +235,8 @@ static void aq_ep_install(struct aq_ep *ep, const gex_AM_Entry_t *row)
     atomic_store_explicit(&ep->handler[row->gex_index], row->gex_fnptr, memory_order_relaxed);
 }
 
-/* Check all rows and choose all indices before the first is installed, so that a failed call
- * has done nothing. taken[] is the present table plus what this call claims. */
+/* Checks all rows and chooses all indices before the first is installed, so that a failed call has
+ * no effect. taken[] is the present table plus what this call claims. */
 static int aq_ep_plan(const char *call, const struct aq_ep *ep, const gex_AM_Entry_t *table,
                       size_t count, uint8_t *chosen)
 {
@@ -245,7 +245,7 @@ static int aq_ep_plan(const char *call, const struct aq_ep *ep, const gex_AM_Ent
 
     for (unsigned i = 0; i < 256; i++)
         taken[i] = atomic_load_explicit(&ep->handler[i], memory_order_relaxed)
-                   != NULL; /* under the lock */
+                   != NULL; /* relaxed: under the lock */
     for (size_t i = 0; i < count; i++) {
         const char *fault = aq_ep_row_fault(&table[i]);
         const uint8_t index = table[i].gex_index;

@@ -1,17 +1,17 @@
 /*
- * aq_ep.h - endpoints of this process, and what is known of the segments of all others.
+ * aq_ep.h - endpoints of this process, and the known segments of other processes.
  *
  * The segment of a process's primordial endpoint, attached or bound, is in aq_job.bound, which has
- * an entry for everybody. Segments of further endpoints are few: they are in a table with an entry
- * for each that was published to this process, and none for anybody else. This process's own need
- * no publishing. Uses aq_job.h. SPDX-License-Identifier: BSD-3-Clause
+ * an entry for every rank. Segments of further endpoints are few: a table has an entry for each one
+ * that was published to this process. This process's own segments need no publishing.
+ * Uses aq_job.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_EP_H
 #define AQ_EP_H
 
 #include "core/aq_job.h"
 
-/** aq_ep_at - an endpoint of this process, or NULL. */
+/** aq_ep_at - returns an endpoint of this process, or NULL. */
 static inline struct aq_ep *aq_ep_at(gex_EP_Index_t index)
 {
     if (index == 0)
@@ -23,21 +23,22 @@ static inline struct aq_ep *aq_ep_at(gex_EP_Index_t index)
 }
 
 /**
- * aq_ep_register - gex_EP_RegisterHandlers() without its checks of the arguments; the messages name
- * call. Rows with AQ_AM_ANY_KIND and AQ_AM_ANY_NARGS (core/aq_am.h) admit every message.
+ * aq_ep_register - gex_EP_RegisterHandlers() without its checks of the arguments; call is the name
+ * in messages. Rows with AQ_AM_ANY_KIND and AQ_AM_ANY_NARGS (core/aq_am.h) accept every message.
  */
 int aq_ep_register(const char *call, struct aq_ep *ep, gex_AM_Entry_t *table, size_t count);
 
-/** aq_ep_release_segment - a segment ends; returns whether no endpoint names it. */
+/** aq_ep_release_segment - a segment ends; returns true if no endpoint refers to it. */
 bool aq_ep_release_segment(struct aq_segment *segment);
 
-/** aq_bound_learn - a process has published what it bound to an endpoint. AQ_OK or AQ_ERR_NOMEM. */
+/** aq_bound_learn - a process has published a bound segment. AQ_OK or AQ_ERR_NOMEM. */
 int aq_bound_learn(gex_Rank_t jobrank, gex_EP_Index_t index, struct aq_bound bound);
 
-/** aq_bound_find - the segment of an endpoint, own or published; size 0: none that we know of. */
+/** aq_bound_find - the segment of an endpoint, own or published; size 0: none is known. */
 struct aq_bound aq_bound_find(gex_Rank_t jobrank, gex_EP_Index_t index);
 
-/** aq_bound_is_self - is [addr, addr+nbytes) inside a segment bound by this process? */
+/** aq_bound_is_self - returns true if [addr, addr+nbytes) is inside a segment bound by this
+ * process. */
 bool aq_bound_is_self(const void *addr, size_t nbytes);
 
 /**
@@ -50,7 +51,7 @@ void aq_bound_check_long(gex_Rank_t jobrank, const void *dest, size_t nbytes);
 /** aq_bound_fini - the job has ended: forget what was published. */
 void aq_bound_fini(void);
 
-/** aq_ep_fini - the job has ended: free the further endpoints. */
+/** aq_ep_fini - the job has ended: frees the further endpoints. */
 void aq_ep_fini(void);
 
 #endif

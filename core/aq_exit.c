@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_exit.c - the one way out of a job; see aq_exit.h.
- * Owns      aq_exit_me: who ends this process
- * Threads   any, any context. What runs in signal handlers uses atomics, write, futex, kill, _exit
- *           and, for stdio, ftrylockfile with a bound (see aq_exit_flush_stream)
- * How       publish the code on the job area -> poke who looks after the job -> write out stdio ->
- *           leave the launcher -> _exit. This rank waits for nobody: who comes late is asked and
- *           then killed by the supervisor (other/spawn/aq_shutdown.h)
+ * aq_exit.c - how a process ends its job; see aq_exit.h.
+ * Owns      aq_exit_me: the thread that ends this process, and the code
+ * Threads   any, any context. Code that runs in signal handlers uses atomics, write, futex, kill,
+ *           _exit and, for stdio, ftrylockfile with a bound (see aq_exit_flush_stream)
+ * How       publish the code in the job area -> notify the process that watches the job -> flush
+ *           stdio -> disconnect from the launcher -> _exit. This rank waits for no other: ranks
+ *           that are late are asked and then killed by the supervisor (other/spawn/aq_shutdown.h)
  * Uses      other/spawn, core/aq_signal.h
  */
 #include "core/aq_exit.h"
@@ -33,19 +33,19 @@
 #include "core/aq_trace.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_EXIT_LOCK_MS 200  /* how long to wait for a thread that holds stdout */
-#define AQ_EXIT_FILES_S 1    /* the same for all other files together */
-#define AQ_EXIT_WORD_MS 1000 /* for a lost rank to be noticed by others than the network */
+#define AQ_EXIT_LOCK_MS 200  /* limit of the wait for a thread that holds stdout's lock */
+#define AQ_EXIT_FILES_S 1    /* limit for all other files together */
+#define AQ_EXIT_WORD_MS 1000 /* for the monitor to report a lost rank before the network does */
 
 static struct {
     struct aq_jobarea *jobarea; /* NULL before aq_exit_init() */
     uint32_t slot;
     pid_t pid;
-    atomic_int owner; /* thread that ends the process, 0 none */
-    atomic_int code;  /* what it ends with */
+    atomic_int owner; /* thread that ends the process; 0: none */
+    atomic_int code;  /* exit code */
 } aq_exit_me AQ_JOB_STATE;
 
-static bool aq_exit_has_hook; /* of the process, not of a job */
+static bool aq_exit_has_hook; /* belongs to the process, not to a job */
 
 bool aq_exit_is_own_process(void)
 {
@@ -56,7 +56,7 @@ static uint32_t aq_exit_job_state(void)
 {
     if (aq_exit_me.jobarea == NULL)
         return AQ_EXIT_NONE;
-    /* acquire: with the state comes the code */
+    /* acquire: the code is visible with the state */
     return atomic_load_explicit(&aq_exit_me.jobarea->exit_state, memory_order_acquire);
 }
 
@@ -80,7 +80,7 @@ bool aq_exit_claim(bool *again_out)
 {
     int me = (int)syscall(SYS_gettid), owner = 0;
 
-    /* acq_rel: the owner's later writes stay behind its claim */
+    /* acq_rel: the owner's later writes do not precede its claim */
     if (atomic_compare_exchange_strong_explicit(&aq_exit_me.owner, &owner, me, memory_order_acq_rel,
                                                 memory_order_acquire)) {
         *again_out = false;
@@ -96,17 +96,18 @@ void aq_exit_park(void)
         pause();
 }
 
-/* The code that this process ends with: once the others were asked, the job's is settled. */
+/* Returns the code that this process ends with: once the ranks were asked to end, it is the
+ * job's. */
 static int aq_exit_settle(int code)
 {
     if (aq_exit_asked())
-        /* relaxed: the state's acquire came before */
+        /* relaxed: the acquire of the state precedes it */
         return atomic_load_explicit(&aq_exit_me.jobarea->exit_code, memory_order_relaxed);
     return code & 0xff;
 }
 
-/* The system keeps eight bits of a code. A failure that becomes success by that is worth a line,
- * once on a host: whoever is first says it. That -1 is 255 everybody knows. */
+/* The system keeps eight bits of a code. If that turns a failure into success, one rank of the host
+ * prints a warning. That -1 becomes 255 is well known. */
 static void aq_exit_say_cut(int code)
 {
     uint64_t none = 0;
@@ -116,7 +117,7 @@ static void aq_exit_say_cut(int code)
     AQ_LOG(INFO, EXIT, "exit code %d is status %d: a process has 0 to 255", code, code & 0xff);
     if ((code & 0xff) != 0)
         return;
-    /* relaxed: the word says all there is to know */
+    /* relaxed: the word itself is all that is needed */
     if (aq_exit_me.jobarea == NULL
         || atomic_compare_exchange_strong_explicit(&aq_exit_me.jobarea->logged, &none, 1,
                                                    memory_order_relaxed, memory_order_relaxed))
@@ -155,14 +156,14 @@ void aq_exit_publish_crash(int code)
 void aq_exit_set_frozen(bool frozen)
 {
     if (aq_exit_me.jobarea != NULL)
-        /* relaxed: the supervisor looks again and again */
+        /* relaxed: the supervisor reads it repeatedly */
         atomic_store_explicit(&aq_exit_me.jobarea->rank[aq_exit_me.slot].frozen, frozen,
                               memory_order_relaxed);
 }
 
-/* A parked thread may hold the stream's lock for ever, so try for a while only. A thread that a
- * signal took out of the middle of printf holds the lock itself and gets it again: at worst the
- * last line is cut or doubled, nothing blocks. */
+/* A suspended thread may hold the stream's lock for ever, so the wait is bounded. A thread that a
+ * signal has interrupted inside printf holds the lock itself and gets it again: at worst the last
+ * line is cut or printed twice, nothing blocks. */
 static void aq_exit_flush_stream(FILE *f)
 {
     struct timespec ms = { 0, 1000000 };
@@ -177,15 +178,14 @@ static void aq_exit_flush_stream(FILE *f)
     }
 }
 
-/* A message that the network has lost, and nobody is there to send again, would leave its target
- * waiting. */
+/* A lost message that no process retransmits would leave its target waiting. */
 static void aq_exit_shutdown_network(void)
 {
     const struct aq_conduit_ops *remote = aq_job.remote;
 
     if (aq_job_has_started() && aq_exit_me.jobarea != NULL)
         remote->exit(aq_exit_me.jobarea->exit_timeout_ms
-                     * (uint64_t)250000); /* a quarter: others are not asked yet */
+                     * (uint64_t)250000); /* a quarter: the other ranks have not been asked yet */
 }
 
 static void aq_exit_alarm(int sig)
@@ -196,8 +196,8 @@ static void aq_exit_alarm(int sig)
     _exit(atomic_load_explicit(&aq_exit_me.code, memory_order_relaxed));
 }
 
-/* fflush(NULL) waits for the lock of every file, and some thread may sit in a read of one: a timer
- * takes us past it. */
+/* fflush(NULL) waits for the lock of every file, and a thread may be blocked reading one: a timer
+ * ends the wait. */
 static void aq_exit_flush_files(void)
 {
     struct itimerval limit = { .it_value = { AQ_EXIT_FILES_S, 0 } }, off = { .it_value = { 0, 0 } };
@@ -221,13 +221,13 @@ static void aq_exit_flush_console(void)
     aq_exit_flush_stream(stderr);
 }
 
-/* the common end of all ways out; only the owner gets here */
+/* the common end of all exits; only the owner calls it */
 static _Noreturn void aq_exit_finish(int code, bool orderly, bool in_signal)
 {
     /* relaxed: read by this thread's own signal handler */
     atomic_store_explicit(&aq_exit_me.code, aq_exit_settle(code), memory_order_relaxed);
     aq_exit_publish(AQ_RANK_EXITING, code);
-    /* whoever reads our output may be slow, and must get all of it if the job ends in order */
+    /* the reader of the output may be slow, and must get all of it if the job ends in order */
     if (orderly && !in_signal) {
         aq_exit_shutdown_network();
         aq_exit_set_state(AQ_RANK_FLUSHING);
@@ -244,7 +244,7 @@ static _Noreturn void aq_exit_any(int code, bool orderly, bool in_signal)
 {
     bool again;
 
-    if (!aq_exit_is_own_process()) { /* a child that the rank has forked */
+    if (!aq_exit_is_own_process()) { /* a child process that the rank has forked */
         fflush(NULL);
         _exit(code);
     }
@@ -278,7 +278,7 @@ void aq_exit_abort(int code)
     aq_exit_any(code, false, false);
 }
 
-/* somebody has said already which rank was lost */
+/* returns true if the lost rank has already been reported */
 static bool aq_exit_is_logged(void)
 {
     /* relaxed: the end of the job follows */
@@ -290,24 +290,25 @@ void aq_exit_peer_lost(uint32_t rank, const char *what)
 {
     struct timespec backoff = { 0, 10000000 };
 
-    /* The monitor of the job knows more, and says it better: which signal, which host. Its word
-     * first. */
+    /* The monitor of the job reports a lost rank more precisely: which signal, which host. Its
+     * message is waited for. */
     for (int i = 0; i < AQ_EXIT_WORD_MS / 10 && !aq_exit_in_progress() && !aq_exit_is_logged(); i++)
         nanosleep(&backoff, NULL);
     if (aq_exit_in_progress() || aq_exit_is_logged())
-        aq_exit_park(); /* we are asked in a moment */
+        aq_exit_park(); /* this process will be asked to end in a moment */
     aq_fatal("rank %u was lost (%s); ending the job", rank, what);
 }
 
-/* exit() and return from main come through here, with the client's later atexit handlers done. The
- * hook returns, so that earlier ones, C++ destructors and libc have their turn; the supervisor
- * bounds the time they take. */
+/* Runs at exit() and at the return of main, after the client's atexit handlers. The hook returns,
+ * so that earlier handlers, C++ destructors and libc run too; the supervisor bounds the time that
+ * they take. */
 static void aq_exit_hook(int status, void *arg)
 {
     bool again;
 
     (void)arg;
-    if (aq_exit_me.jobarea == NULL || !aq_exit_is_own_process()) /* between jobs, or not ours */
+    /* between jobs, or in a forked child */
+    if (aq_exit_me.jobarea == NULL || !aq_exit_is_own_process())
         return;
     if (!aq_exit_claim(&again))
         aq_exit_park();
@@ -323,10 +324,10 @@ static void aq_exit_hook(int status, void *arg)
     /* relaxed: as in aq_exit_finish() */
     atomic_store_explicit(&aq_exit_me.code, aq_exit_settle(status), memory_order_relaxed);
     aq_exit_publish(AQ_RANK_EXITING, status);
-    aq_exit_shutdown_network(); /* before the state in which nobody is killed */
+    aq_exit_shutdown_network(); /* before the state in which no rank is killed */
     aq_exit_set_state(AQ_RANK_FLUSHING);
     aq_trace_finish(NULL, false);
-    aq_exit_flush_console(); /* libc does the other files, without their locks */
+    aq_exit_flush_console(); /* libc flushes the other files, without waiting for their locks */
     aq_exit_set_state(AQ_RANK_ENDED);
     aq_spawn_shutdown(aq_exit_settle(status), AQ_SHUTDOWN_RETURN);
 }
@@ -341,10 +342,10 @@ void aq_exit_init(void)
     aq_exit_me.slot = info->host_rank;
     aq_exit_me.pid = getpid();
     aq_exit_me.jobarea = jobarea;
-    /* relaxed: nobody reads it before some rank has left */
+    /* relaxed: not read before some rank has left */
     if (!aq_env_bool(AQ_ENV_CATCH_EXIT))
         atomic_store_explicit(&jobarea->catch_exit_off, 1, memory_order_relaxed);
-    /* it cannot be taken back: jobs that come later find it in place */
+    /* on_exit() cannot be undone: later jobs find the hook in place */
     if (!aq_exit_has_hook && on_exit(aq_exit_hook, NULL) != 0)
         aq_warn("no room for an exit() hook: end the program by gasnet_exit()");
     aq_exit_has_hook = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_exit_internal.h - what aq_exit.c and aq_signal.c share; for nobody else.
+ * aq_exit_internal.h - internal header of aq_exit.c and aq_signal.c.
  * Threads   any, signal handlers included
  */
 #ifndef AQ_EXIT_INTERNAL_H
@@ -9,11 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** aq_exit_is_own_process - false in a process that the rank has forked: the job is not its
- * business. */
+/** aq_exit_is_own_process - returns false in a child process that the rank has forked, which is
+ * not part of the job. */
 bool aq_exit_is_own_process(void);
 
-/** aq_exit_asked - the job ends for another rank's reason: this process was told by SIGQUIT. */
+/** aq_exit_asked - returns true if this process was asked by SIGQUIT to end, for another rank's
+ * reason. */
 bool aq_exit_asked(void);
 
 /**
@@ -23,18 +24,18 @@ bool aq_exit_asked(void);
  */
 bool aq_exit_claim(bool *again_out);
 
-/** aq_exit_is_claimed - some thread of this process is ending it. */
+/** aq_exit_is_claimed - returns true if a thread of this process is ending it. */
 bool aq_exit_is_claimed(void);
 
-/** aq_exit_park - stay out of the way until the process ends. */
+/** aq_exit_park - blocks until the process ends. */
 _Noreturn void aq_exit_park(void);
 
-/** aq_exit_from_signal - as aq_exit_job(), but the thread may be anywhere, in stdio for instance.
- * */
+/** aq_exit_from_signal - as aq_exit_job(), but the thread may have been interrupted anywhere, in
+ * stdio for instance. */
 _Noreturn void aq_exit_from_signal(int code);
 
-/** aq_exit_publish_crash - code is 128 + signal; the supervisor then needs no message of its own.
- * */
+/** aq_exit_publish_crash - code is 128 + signal. The supervisor then prints no message of its
+ * own. */
 void aq_exit_publish_crash(int code);
 
 /** aq_exit_set_frozen - while set, no timeout applies to the job. */

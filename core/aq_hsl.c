@@ -1,7 +1,7 @@
 /*
- * aq_hsl.c - handler-safe locks: what the inline part leaves over.
+ * aq_hsl.c - handler-safe locks: the out-of-line part.
  *
- * A waiter spins briefly, then marks the word 2 and sleeps on it in the kernel; the owner then
+ * A waiter spins briefly, then sets the word to 2 and sleeps on it in the kernel. The owner then
  * wakes one sleeper when it unlocks. Locks are private to a process.
  * Uses futex. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -30,8 +30,8 @@ static void aq_hsl_await(gex_HSL_t *hsl)
                                            __ATOMIC_RELAXED))
             return;
     }
-    /* acquire: pairs with the release in gex_HSL_Unlock(). From here we own the lock with the
-     * word at 2, which costs our unlock one needless wake at most. */
+    /* acquire: pairs with the release in gex_HSL_Unlock(). This thread then owns the lock with the
+     * word at 2, which costs its unlock at most one unnecessary wakeup. */
     while (__atomic_exchange_n(&hsl->word, 2u, __ATOMIC_ACQUIRE) != 0)
         syscall(SYS_futex, &hsl->word, FUTEX_WAIT_PRIVATE, 2u, NULL, NULL, 0);
 }
@@ -53,7 +53,7 @@ void aq_hsl_unlock_slow(gex_HSL_t *hsl)
 
 #if GASNET_DEBUG
 
-#define AQ_HSL_DESTROYED UINT32_MAX /* in owner */
+#define AQ_HSL_DESTROYED UINT32_MAX /* value of owner */
 
 /* relaxed, here and below: a thread compares with its own number, which only it stores */
 static uint32_t aq_hsl_owner(const char *call, gex_HSL_t *hsl)
@@ -83,7 +83,7 @@ void aq_hsl_debug_owned(gex_HSL_t *hsl)
     self->hsls_locked++;
 }
 
-/* Locks beyond the first AQ_THREAD_HSLS are not looked at. */
+/* Checks the first AQ_THREAD_HSLS locks only. */
 static void aq_hsl_check_order(const struct aq_thread *self, const gex_HSL_t *hsl)
 {
     const uint32_t locked = self->hsls_locked;

@@ -1,8 +1,8 @@
 /*
- * aq_job.h - this process's part of the job: who we are, our client, endpoint, team, segment.
+ * aq_job.h - this process's part of the job: ranks, client, endpoint, team, segment.
  *
- * Written by start-up and attach, before a second thread can call us; constant afterwards
- * but for the clients' own pointers. Depends on the public headers and the conduit table.
+ * Start-up and attach write it, before a second thread can call the library. Afterwards it is
+ * constant, except the clients' own pointers. Depends on the public headers and the conduit table.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_JOB_H
@@ -23,47 +23,51 @@ struct aq_client {
     void *_Atomic cdata;
 };
 
-/* Destroyed: size 0. It is kept as long as an endpoint names it, which is for good. */
+/* A destroyed segment has size 0. The object lives as long as an endpoint refers to it, which is
+ * for the rest of the job. */
 struct aq_segment {
-    void *base;             /* stays when the segment is destroyed */
-    uintptr_t _Atomic size; /* becomes 0 then, while handlers on other threads may look at it */
+    void *base;             /* unchanged when the segment is destroyed */
+    uintptr_t _Atomic size; /* becomes 0 then, while handlers on other threads may read it */
     void *_Atomic cdata;
-    bool is_ours;                    /* the library allocated the memory */
-    struct aq_segment *next, **link; /* in core/aq_segment.c's list of those a client has made */
-    unsigned bound; /* endpoints that it is bound to; under the endpoints' lock, see core/aq_ep.c */
+    bool is_ours; /* the library allocated the memory */
+    /* in core/aq_segment.c's list of segments that a client has made */
+    struct aq_segment *next, **link;
+    /* number of endpoints it is bound to; under the endpoints' lock, see core/aq_ep.c */
+    unsigned bound;
 };
 
-/* Relaxed: base and the first size are published with the endpoint's pointer to the segment, whose
- * load acquires; of what comes after, 0, nothing else is to be learnt. */
+/* relaxed: base and the first size are published with the endpoint's pointer to the segment, whose
+ * load acquires. The later value 0 needs no other data. */
 static inline uintptr_t aq_segment_size(const struct aq_segment *segment)
 {
     return atomic_load_explicit(&segment->size, memory_order_relaxed);
 }
 
-/* Before others can find the segment, or to end it. */
+/* Called before others can find the segment, or to end it. */
 static inline void aq_segment_set_size(struct aq_segment *segment, uintptr_t size)
 {
     atomic_store_explicit(&segment->size, size, memory_order_relaxed);
 }
 
-/* A team, or a TM-pair. Its handle points to the head: inline code sees nothing before that. */
+/* A team, or a TM-pair. Its handle points to `head`: inline code sees only what follows. */
 struct aq_tm {
     bool is_pair;
-    gex_EP_Index_t peer_index; /* of the peers' endpoints: not 0 only in pairs */
+    gex_EP_Index_t peer_index; /* index of the peers' endpoints: not 0 only in pairs */
     gex_Flags_t flags;
     const gex_Rank_t *jobranks; /* [head.size]; NULL: rank is jobrank */
     void *_Atomic cdata;
     /* Teams only. */
-    uint64_t id;               /* names the team in messages, the same on every member; never
-                                * used again. The primordial team's is 0 */
-    gex_Memvec_t scratch;      /* the client's, lent until the team is destroyed; length 0: none */
-    struct aq_coll_team *coll; /* what the collectives keep, see core/aq_callback.h */
+    uint64_t id; /* names the team in messages, the same on every member; never used again. The
+                  * primordial team's is 0 */
+    /* the client's memory, in use until the team is destroyed; length 0: none */
+    gex_Memvec_t scratch;
+    struct aq_coll_team *coll; /* the collectives' state, see core/aq_callback.h */
     uint32_t exchanges;        /* this member's calls of aq_exchange_allgather() so far */
     gex_Rank_t *rank_of;       /* [rank_mask + 1]: ranks, hashed by jobrank; see core/aq_tm.c */
     gex_Rank_t rank_mask;
     struct aq_tm *next, *prev; /* in the list of teams that core/aq_tm.c keeps */
     gex_Rank_t capacity;       /* entries of the table of displacements; at least head.size */
-    struct aq_tm_public head;  /* last: the table is right behind it, see aq_tm_deltas() */
+    struct aq_tm_public head;  /* last: the table follows it, see aq_tm_deltas() */
 };
 _Static_assert(offsetof(struct aq_tm, head) + sizeof(struct aq_tm_public) == sizeof(struct aq_tm),
                "nothing may lie between a team's head and its table");
@@ -74,15 +78,13 @@ struct aq_ep {
     gex_EP_Capabilities_t caps;
     struct aq_segment *_Atomic segment;
     void *_Atomic cdata;
-    struct aq_tm
-        *_Atomic pair[GASNET_MAXEPS]; /* what gex_TM_Pair() returns; NULL: not asked for yet */
+    struct aq_tm *_Atomic pair[GASNET_MAXEPS]; /* results of gex_TM_Pair(); NULL: not made yet */
     aq_lock table_lock;
     gex_AM_Fn_t _Atomic handler[256]; /* NULL where nothing is registered */
     gex_AM_Entry_t entry[256];
 };
 
-/* A process's segment as its owner sees it; size 0: none, or one that was bound and not published.
- * */
+/* A process's segment as its owner sees it; size 0: none, or bound and not published. */
 struct aq_bound {
     void *addr;
     uintptr_t size;
@@ -90,32 +92,34 @@ struct aq_bound {
 
 struct aq_job {
     gex_Rank_t rank, size;
-    const struct aq_conduit_ops *conduit; /* the one that the job was started for */
+    const struct aq_conduit_ops *conduit; /* the conduit that the job was started for */
     const struct aq_conduit_ops *local;   /* to the ranks of this neighborhood */
     const struct aq_conduit_ops *remote;  /* to all others */
     bool has_remote;                      /* some rank shares no memory with this one */
-    const _Atomic uint32_t *sleeping;     /* threads of this process that have announced sleep */
+    /* number of this process's threads that have announced sleep */
+    const _Atomic uint32_t *sleeping;
     gex_Rank_t
-        loop_rank; /* mine, if messages to it are calls, see aq_am_loop.h; else GEX_RANK_INVALID */
+        /* this rank, if messages to it are calls, see aq_am_loop.h; else GEX_RANK_INVALID */
+        loop_rank;
     atomic_bool initialised; /* gex_Client_Init has returned; see aq_job_has_started() */
     bool attached;
     bool no_overrides;   /* AQ_NO_OVERRIDES: use reference paths where the conduit has its own */
     bool oversubscribed; /* more ranks on this host than cores */
 
-    /* Everybody's place; indexed by jobrank. */
+    /* Placement of all ranks; indexed by jobrank. */
     const gex_Rank_t *host_of, *nbrhd_of;
     gex_Rank_t host_count, nbrhd_count;
-    /* The processes of my host and of my neighborhood, by increasing jobrank. */
+    /* The processes of this host and of this neighborhood, by increasing jobrank. */
     gex_RankInfo_t *host, *nbrhd;
     gex_Rank_t host_size, host_index, nbrhd_size, nbrhd_index;
-    gex_Rank_t nbrhd_first; /* jobrank of the first of the neighborhood */
-    bool nbrhd_in_a_row;    /* its jobranks follow each other */
-    /* of the neighborhoods of this host: ranks of the largest, number of mine */
+    gex_Rank_t nbrhd_first; /* lowest jobrank of the neighborhood */
+    bool nbrhd_in_a_row;    /* its jobranks are consecutive */
+    /* of this host: ranks of the largest neighborhood, number of neighborhoods */
     gex_Rank_t nbrhd_max, nbrhd_on_host;
 
-    /* [size] by jobrank. map: what to add to an owner's address to reach it here, or
-     * AQ_NOT_MAPPED. delta: what inline transfers use, the primordial team's: the same table, or
-     * one where nothing is mapped if they have to take the way out of line. */
+    /* [size], by jobrank. map: what to add to an owner's address to reach it in this process, or
+     * AQ_NOT_MAPPED. delta: the table of inline transfers, which belongs to the primordial team:
+     * the same table, or one where nothing is mapped if transfers must not be inline. */
     intptr_t *map, *delta;
     struct aq_bound *bound;
 
@@ -130,16 +134,17 @@ struct aq_job {
 
 extern struct aq_job aq_job __attribute__((visibility("hidden")));
 
-/* Collective over the job, once messages work: all[i * len ..] becomes rank i's mine[0 .. len). */
+/* Collective over the job, once messages work: all[i * len ..] receives rank i's own[0 .. len). */
 int aq_job_allgather(const void *own, size_t len, void *all);
 
-/* Choose the tables of the conduit that the job was started for. */
+/* Chooses the tables of the conduit that the job was started for. */
 void aq_job_choose_transports(void);
 
-/** aq_job_free_transports - under AQ_NO_OVERRIDES the job has tables of its own. */
+/** aq_job_free_transports - frees the copies of tables that AQ_NO_OVERRIDES makes. */
 void aq_job_free_transports(void);
 
-/* Index of a jobrank in the neighborhood, by search; UINT32_MAX if the rank is remote. */
+/* Returns the index of a jobrank in the neighborhood, by search; UINT32_MAX if the rank is
+ * remote. */
 uint32_t aq_job_find_local(gex_Rank_t jobrank);
 
 /* The same for a rank that is known to be local. */
@@ -149,27 +154,27 @@ static inline uint32_t aq_job_local_index(gex_Rank_t jobrank)
                                             : aq_job_find_local(jobrank);
 }
 
-/* Does the rank share memory with this one? This rank itself always does. */
+/* Returns true if the rank shares memory with this one. This rank itself always does. */
 static inline bool aq_job_is_local(gex_Rank_t jobrank)
 {
     return AQ_LIKELY(aq_job.nbrhd_in_a_row) ? jobrank - aq_job.nbrhd_first < aq_job.nbrhd_size
                                             : aq_job_find_local(jobrank) != UINT32_MAX;
 }
 
-/* The table that reaches a rank. */
+/* Returns the table that reaches a rank. */
 static inline const struct aq_conduit_ops *aq_job_ops(gex_Rank_t jobrank)
 {
     return AQ_LIKELY(aq_job_is_local(jobrank)) ? aq_job.local : aq_job.remote;
 }
 
-/* The table for what all ranks do together: its barriers. */
+/* Returns the table for what all ranks do together: its barriers. */
 static inline const struct aq_conduit_ops *aq_job_ops_all(void)
 {
     return aq_job.has_remote ? aq_job.remote : aq_job.local;
 }
 
-/* Has gex_Client_Init returned? Threads of the library's own ask too: relaxed, since nothing but
- * what they say of a failure depends on it. */
+/* Returns true if gex_Client_Init has returned. Internal threads call it too: relaxed, since only
+ * messages about failures depend on it. */
 static inline bool aq_job_has_started(void)
 {
     return atomic_load_explicit(&aq_job.initialised, memory_order_relaxed);
@@ -197,7 +202,7 @@ static inline gex_Rank_t aq_tm_jobrank(gex_TM_t tm, gex_Rank_t rank)
     return AQ_LIKELY(jobranks == NULL) ? rank : jobranks[rank];
 }
 
-/* Is [addr, addr+nbytes) inside these bounds? */
+/* Returns true if [addr, addr+nbytes) is inside these bounds. */
 static inline bool aq_bounds_contain(const struct aq_bound *bound, const void *addr, size_t nbytes)
 {
     uintptr_t offset = (uintptr_t)addr - (uintptr_t)bound->addr;
@@ -205,7 +210,8 @@ static inline bool aq_bounds_contain(const struct aq_bound *bound, const void *a
     return offset <= bound->size && nbytes <= bound->size - offset;
 }
 
-/* Is it inside the segment of a process's primordial endpoint, the one that may be mapped here? */
+/* Returns true if it is inside the segment of a process's primordial endpoint, which may be
+ * mapped. */
 static inline bool aq_bound_contains(gex_Rank_t jobrank, const void *addr, size_t nbytes)
 {
     return aq_bounds_contain(&aq_job.bound[jobrank], addr, nbytes);

@@ -1,11 +1,10 @@
 /*
- * aq_job_end.c - a job over a group, and its end without the process's; see aqueduct.h.
+ * aq_job_end.c - a job over a group, and its end while the process goes on; see aqueduct.h.
  *
- * Order     all ranks have come (a barrier by messages) -> what is on the network is acknowledged
- *           -> the service thread ends -> the monitor ends -> all ranks have come so far (the
- *           group's barrier) -> every module gives back what it has -> the variables of the job are
- *           as before the first one
- * Kept      What stays in a process between jobs, all of it used again by the next:
+ * Order     a barrier by messages -> everything sent is acknowledged -> the service thread ends ->
+ *           the monitor ends -> the group's barrier -> every module frees what it has -> the
+ *           variables of the job are as before the first job
+ * Kept      What stays in a process between jobs; the next job uses all of it again:
  *             - the state of threads that have called the library, and their pools of operations;
  *               the one thread-specific key that reclaims them
  *             - the copy of the variables marked AQ_JOB_STATE, from before the first job
@@ -13,7 +12,8 @@
  *             - the exit() hook, which does nothing between jobs; the line buffer of stdout
  *             - the alternate signal stack, if another thread ends the job than has started it
  *             - the permission of process_vm_readv() and the registration for membarrier()
- *             - the modules of conduits, and the libraries that they bring along
+ *             - the modules of conduits, and the libraries that they load
+ *             - what the tools measure once: the clock's speed, the host's name
  *             - what the tools measure once: the clock's speed, the host's name
  * Threads   one, and no other is in the library
  * Uses      every module's fini. SPDX-License-Identifier: BSD-3-Clause
@@ -40,9 +40,9 @@
 #include "other/spawn/aq_spawn.h"
 #include "other/spawn/aq_spawn_group.h"
 
-#define AQ_JOB_DRAIN_NS UINT64_C(5000000000) /* for peers to acknowledge; a lost one is noticed */
+#define AQ_JOB_DRAIN_NS UINT64_C(5000000000) /* for peers to acknowledge; a lost peer is noticed */
 
-static char *aq_job_image;     /* of the variables, from before the first job */
+static char *aq_job_image;     /* the variables from before the first job */
 static unsigned aq_jobs_ended; /* by this process */
 static const char *aq_job_group_conduit AQ_JOB_STATE;
 
@@ -64,7 +64,7 @@ const char *aq_job_absent(void)
                               : "after aqueduct_job_end: no job is running in this process";
 }
 
-/* What speaks against the group, or NULL. */
+/* Returns what is wrong with the group, or NULL. */
 static const char *aq_job_group_fault(const struct aqueduct_group *group)
 {
     if (aq_job.conduit != NULL)
@@ -123,7 +123,7 @@ static int aq_job_check_end(void)
     return GASNET_OK;
 }
 
-/* From here on no rank sends anything, or waits for anything. */
+/* Afterwards no rank sends anything, or waits for anything. */
 static void aq_job_quiesce(void)
 {
     const char *open;
@@ -138,7 +138,7 @@ static void aq_job_quiesce(void)
     aq_job.local->exit(AQ_JOB_DRAIN_NS);
     aq_service_fini();
     if (aq_spawn_disconnect() != AQ_OK)
-        aq_exit_abort(1); /* it has said why */
+        aq_exit_abort(1); /* the reason is already logged */
 }
 
 static void aq_job_free_tables(void)

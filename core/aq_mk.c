@@ -1,7 +1,7 @@
 /*
- * aq_mk.c - memory kinds: this library holds GEX_MK_HOST, and makes no others.
+ * aq_mk.c - memory kinds: this library has GEX_MK_HOST only.
  *
- * There is thus never a handle that the other calls could be about; they say so.
+ * No other handle can exist, so the other calls have no valid argument and report that.
  * See       GASNet-EX specification 0.19, Memory kinds. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_mk.h"

@@ -10,7 +10,7 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 
-/* A table that lacks an entry which a job reached: a fault of ours. */
+/* A job has reached an entry that it must not reach: an internal error. */
 static _Noreturn __attribute__((cold)) void aq_nosup_reached(const char *entry)
 {
     aq_fatal("the conduit has no %s, but the job reached it: this is a fault of the library",

@@ -33,7 +33,7 @@ bool aq_nosup_may_notify(void);                           /* true */
 struct aq_op *aq_nosup_rma_batch_begin(struct aq_op *op); /* NULL */
 void aq_nosup_rma_batch_end(struct aq_op *before);
 
-/* --- declined: the caller has another way --- */
+/* --- declined: the caller has an alternative --- */
 
 int aq_nosup_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
                       struct aq_am_buffer *buffer_out);                /* AQ_ERR_NOSUP */

@@ -1,31 +1,31 @@
 /*
  * aq_npam.c - messages with a negotiated payload: Prepare, Commit, Cancel.
  *
- * Prepare takes a buffer from the conduit (am_alloc): in shared memory that is the block which the
- * target's handler reads, so that a payload made there is not copied. With a client's buffer it
- * takes one too, for a Medium, so that Commit has a place to copy to: what is scarce is taken in
+ * Prepare takes a buffer from the conduit (am_alloc). In shared memory that is the block which the
+ * target's handler reads, so a payload made there is not copied. With a client's buffer, Prepare of
+ * a Medium takes one too, so that Commit has a place to copy to: scarce resources are taken in
  * Prepare, where GEX_FLAG_IMMEDIATE can decline. A Long with the client's buffer needs none, since
- * its payload goes from there to its destination. If the conduit has none to give and the flag was
- * not given, as with a conduit without am_alloc, or AQ_NO_OVERRIDES: the buffer is the client's or
- * the thread's own, and Commit sends like any other message.
+ * its payload is sent from there to its destination. If the conduit has no buffer and the flag was
+ * not given, or if it has no am_alloc, or with AQ_NO_OVERRIDES, the buffer is the client's or the
+ * thread's own, and Commit sends like any other message.
  *
- * For a message to this process itself, the thread's own buffer is what the handler reads.
+ * For a message to this process itself, the handler reads the thread's own buffer.
  *
  * The buffer of a Long is never the destination itself, even if that is known and mapped: it would
  * be written before Commit, beyond what Commit says is the payload, and by a message that is
  * cancelled.
  *
  * Owns      the descriptors and the buffers in struct aq_thread
- * Threads   any; a descriptor is its thread's. No allocation but a thread's first buffer
+ * Threads   any; a descriptor belongs to its thread. A thread's first buffer is the only allocation
  * States    CLOSED -Prepare-> CLIENT, THREAD or CONDUIT -Commit, Cancel, thread's end-> CLOSED
- * Promise   Prepare and Cancel neither wait nor poll. Nothing here polls while a descriptor is
- *           open, but for Commit when there is no room: in the context that it was prepared in. The
- *           library's own progress prepares nothing, so a request's descriptor is still what it
- *           was. Commit waits only for messages on their way, never for what other threads have in
- *           open descriptors, however many and for however long: those hold no slots, and the
- *           conduit keeps one buffer of each size from them. The Commit of a reply waits for
- *           replies on their way only, and these come back: whoever receives them serves replies in
- *           every wait, and reply handlers wait for nothing but HSLs, whose holders may not send.
+ * Promise   Prepare and Cancel neither wait nor poll. While a descriptor is open, only Commit
+ *           polls, if there is no credit, and in the context of the Prepare. The library's own
+ *           progress prepares nothing, so a request's descriptor does not change in the meantime.
+ *           Commit waits only for messages in flight, never for buffers in other threads' open
+ *           descriptors, however many and for however long: those hold no slots, and the conduit
+ *           keeps one buffer of each size from them. The Commit of a reply waits for replies in
+ *           flight only. These are received: every wait serves replies, and reply handlers wait for
+ *           nothing but HSLs, whose holders may not send
  * Uses      core/aq_am_out.h, core/aq_poll.h, the conduit table
  * See       GASNet-EX specification 0.19, Negotiated-payload active messages
  * SPDX-License-Identifier: BSD-3-Clause
@@ -62,7 +62,7 @@ static const char *aq_npam_direction(bool is_reply)
     return is_reply ? "Reply" : "Request";
 }
 
-/* Library buffers begin with something that a client would hardly write. */
+/* The canary that library buffers begin with: a value that a client is unlikely to write. */
 struct aq_npam_canary {
     size_t len; /* bytes, a multiple of 8; 0: off */
     uint64_t pattern;
@@ -109,7 +109,7 @@ static void aq_npam_check_filled(const char *call, const struct aq_srcdesc *sd, 
     for (size_t at = 0; at < canary.len; at += sizeof(canary.pattern))
         if (memcmp((char *)sd->head.addr + at, &canary.pattern, sizeof(canary.pattern)) != 0)
             return;
-    /* relaxed: at worst the warning is given twice */
+    /* relaxed: at worst the warning is printed twice */
     if (canary.len > 0 && !atomic_flag_test_and_set_explicit(&logged, memory_order_relaxed))
         aq_warn(
             "%s: the first %zu bytes of the payload are what they were when Prepare gave out the "
@@ -117,7 +117,7 @@ static void aq_npam_check_filled(const char *call, const struct aq_srcdesc *sd, 
             call, canary.len);
 }
 
-/* An open descriptor of this thread. */
+/* Checks that this is an open descriptor of this thread. */
 static void aq_npam_check_open(const char *call, gex_AM_SrcDesc_t handle)
 {
     const struct aq_srcdesc *own_sd = aq_thread_self()->prepared;
@@ -229,7 +229,7 @@ void aq_npam_check_query(const char *call, gex_AM_SrcDesc_t handle)
 
 /* --- Prepare --- */
 
-/* The context of an open descriptor's Prepare: the only one in which it is legal. */
+/* The context of an open descriptor's Prepare, which is the only one in which Commit is legal. */
 static inline uint8_t aq_npam_outer(bool is_reply)
 {
     return is_reply ? AQ_CTX_REQUEST : AQ_CTX_MAIN;
@@ -245,9 +245,9 @@ __attribute__((noinline, cold)) void *aq_npam_make_own(struct aq_srcdesc *sd)
     return sd->own;
 }
 
-/* Find a place for the payload of a descriptor that says all about the message but that; and hand
- * it out. Waiting for a buffer of the conduit's could be for ever: other threads may have them all,
- * and meet this one before they commit. */
+/* Finds a buffer for the payload of a descriptor that is otherwise filled in, and returns the
+ * descriptor. It never waits for a buffer of the conduit, which could take for ever: other threads
+ * may hold them all, and wait for this thread before they commit. */
 static AQ_ALWAYS_INLINE gex_AM_SrcDesc_t aq_npam_open(struct aq_thread *self, struct aq_srcdesc *sd,
                                                       const void *client_buf, size_t min,
                                                       size_t max)
@@ -376,7 +376,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_b
 
 /* --- Commit --- */
 
-/* To this process itself: the descriptor is closed before the handler runs. */
+/* A message to this process itself: the descriptor is closed before the handler runs. */
 static int aq_npam_commit_loop(struct aq_srcdesc *sd, enum aq_am_kind kind, bool is_reply,
                                gex_AM_Index_t handler, size_t nbytes, void *dest, gex_Flags_t flags,
                                unsigned nargs, const gex_AM_Arg_t *args)
@@ -395,7 +395,7 @@ static int aq_npam_commit_loop(struct aq_srcdesc *sd, enum aq_am_kind kind, bool
     return 0;
 }
 
-/* A declined commit leaves everything as it was. */
+/* A declined commit changes nothing. */
 static AQ_ALWAYS_INLINE int aq_npam_commit(gex_AM_SrcDesc_t handle, enum aq_am_kind kind,
                                            bool is_reply, gex_AM_Index_t handler, size_t nbytes,
                                            void *dest, gex_Flags_t cflags, unsigned nargs,
@@ -405,7 +405,7 @@ static AQ_ALWAYS_INLINE int aq_npam_commit(gex_AM_SrcDesc_t handle, enum aq_am_k
     struct aq_thread *self = aq_thread_self();
     struct aq_srcdesc *sd = aq_srcdesc(handle);
     struct aq_am_lc lc = { .opt = sd->lc_opt };
-    /* a buffer of the library's own is used again on return */
+    /* a buffer of the library is reused on return */
     const struct aq_am_out out = { .jobrank = sd->jobrank,
                                    .handler = handler,
                                    .nargs = (uint8_t)nargs,
@@ -422,7 +422,7 @@ static AQ_ALWAYS_INLINE int aq_npam_commit(gex_AM_SrcDesc_t handle, enum aq_am_k
                                              ? &lc
                                              : aq_am_medium_lc(&lc, nbytes, cflags) };
 
-    self->context = aq_npam_outer(is_reply); /* waiting runs handlers */
+    self->context = aq_npam_outer(is_reply); /* handlers run while it waits */
     if (aq_am_is_loop(sd->jobrank, handler))
         return aq_npam_commit_loop(sd, kind, is_reply, handler, nbytes, dest, sd->flags | cflags,
                                    nargs, args);

@@ -1,8 +1,8 @@
 /*
- * aq_npam.h - a message with a negotiated payload while it is being prepared.
+ * aq_npam.h - messages with a negotiated payload between Prepare and Commit.
  *
  * A thread has two descriptors, as part of its struct aq_thread: while the Commit of a request
- * waits for room it runs request handlers, which may prepare replies. SPDX-License-Identifier:
+ * waits for credit it runs request handlers, which may prepare replies. SPDX-License-Identifier:
  * BSD-3-Clause
  */
 #ifndef AQ_NPAM_H
@@ -16,15 +16,15 @@
 
 struct aq_thread;
 
-/* Where the payload of a descriptor is on its way. */
+/* Where the payload of a descriptor is. */
 enum aq_npam_source {
-    AQ_NPAM_CLOSED, /* no descriptor: nothing is prepared */
-    AQ_NPAM_CLIENT, /* in the client's memory: Commit is a send like any other */
+    AQ_NPAM_CLOSED, /* no descriptor is open */
+    AQ_NPAM_CLIENT, /* in the client's memory: Commit sends like any other message */
     AQ_NPAM_THREAD, /* in the thread's own buffer: likewise */
-    AQ_NPAM_CONDUIT /* in a buffer of the conduit's, or the client's memory and then there */
+    AQ_NPAM_CONDUIT /* in a buffer of the conduit, or in the client's memory to be copied there */
 };
 
-/* What gex_AM_SrcDesc_t points to. */
+/* The object behind gex_AM_SrcDesc_t. */
 struct aq_srcdesc {
     struct aq_srcdesc_public head;
     uint8_t source; /* enum aq_npam_source */
@@ -34,13 +34,13 @@ struct aq_srcdesc {
     gex_Flags_t flags;
     gex_Rank_t jobrank;
     gex_Event_t *lc_opt;
-    void *dest;                 /* long: NULL, or where Prepare said that it goes */
-    gex_Token_t token;          /* of the request that is replied to */
+    void *dest;                 /* long: the destination, or NULL if Prepare was not told */
+    gex_Token_t token;          /* token of the request that is replied to */
     struct aq_am_buffer buffer; /* AQ_NPAM_CONDUIT */
     void *own; /* the thread's own buffer of max_medium bytes; NULL until it is needed, then kept */
 };
 
-/* The buffer of a thread's descriptor. */
+/* Allocates the own buffer of a thread's descriptor. */
 void *aq_npam_make_own(struct aq_srcdesc *sd);
 
 static inline void *aq_npam_own(struct aq_srcdesc *sd)
@@ -48,7 +48,7 @@ static inline void *aq_npam_own(struct aq_srcdesc *sd)
     return AQ_LIKELY(sd->own != NULL) ? sd->own : aq_npam_make_own(sd);
 }
 
-/* A thread ends: give back what it has prepared. */
+/* A thread ends: frees what it has prepared. */
 void aq_npam_thread_exit(struct aq_thread *thread);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * aq_op.c - operations: pools, life, waiting.
+ * aq_op.c - operations: pools, life cycle, waiting.
  *
  * Owns      every struct aq_pool and the memory of all operations
  * Threads   see aq_op.h; the list of idle pools is under aq_pool_lock
- * Promise   no allocation once a thread has had as many operations at a time as it ever has, even
- *           when other threads retire them; no limit but memory
+ * Promise   a thread allocates nothing once it has had its maximum number of operations at a time,
+ *           even when other threads retire them; memory is the only limit
  * Uses      core/aq_thread.h, core/aq_poll.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -20,8 +20,8 @@
 #include "core/aq_thread.h"
 #include "core/aq_callback.h"
 
-#define AQ_POOL_FIRST 32   /* operations in a pool's first piece of memory */
-#define AQ_POOL_GROW  1024 /* most in a later one: 64 KiB */
+#define AQ_POOL_FIRST 32   /* operations in a pool's first allocation */
+#define AQ_POOL_GROW  1024 /* maximum of a later one: 64 KiB */
 
 static aq_lock aq_pool_lock = AQ_LOCK_INITIALIZER;
 static struct aq_pool *aq_pool_idle;
@@ -72,8 +72,8 @@ struct aq_pool *aq_pool_self(void)
     return AQ_LIKELY(self->extended != NULL) ? self->extended : aq_pool_adopt(self);
 }
 
-/* The pool stays, with whatever is under way in it, for the next thread that needs one:
- * implicit operations of the old thread complete there, and the new one's waits cover them. */
+/* The pool, with its outstanding operations, is kept for the next thread that needs one. Implicit
+ * operations of the old thread complete in it, and waits of the new thread cover them. */
 void aq_callback_thread_exit(struct aq_thread *thread)
 {
     struct aq_pool *pool = thread->extended;
@@ -88,7 +88,7 @@ void aq_callback_thread_exit(struct aq_thread *thread)
     if (pool->region != NULL) {
         if (aq_job.remote != NULL)
             aq_job.remote->rma_batch_end(
-                NULL); /* what the region holds is this thread's: nobody else could start it */
+                NULL); /* this thread's region: no other thread can start it */
         pool->region->next = pool->orphans;
         pool->orphans = pool->region;
         pool->region = NULL;
@@ -143,13 +143,13 @@ static void aq_pool_reap_orphans(struct aq_pool *pool)
     }
 }
 
-/* The free list is empty: take what other threads have returned, or get memory. */
+/* The free list is empty: takes what other threads have returned, or allocates. */
 static __attribute__((noinline)) void aq_pool_refill(struct aq_pool *pool)
 {
     if (AQ_UNLIKELY(pool->orphans != NULL))
         aq_pool_reap_orphans(pool);
-    /* relaxed: only whether the exchange is worth its price. acquire: pairs with the release
-     * in aq_pool_return(). Taking the whole list leaves no room for the ABA problem. */
+    /* relaxed: only decides whether the exchange is worth its cost. acquire: pairs with the release
+     * in aq_pool_return(). Taking the whole list excludes the ABA problem. */
     if (AQ_THREADED && pool->free == NULL
         && atomic_load_explicit(&pool->returned, memory_order_relaxed) != NULL)
         pool->free = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
@@ -157,7 +157,7 @@ static __attribute__((noinline)) void aq_pool_refill(struct aq_pool *pool)
         aq_pool_grow(pool);
 }
 
-/* Another thread's operation goes home. */
+/* Returns an operation of another thread to its pool. */
 static void aq_pool_return(struct aq_pool *home, struct aq_op *op)
 {
     /* relaxed: the exchange below verifies it */
@@ -170,7 +170,7 @@ static void aq_pool_return(struct aq_pool *home, struct aq_op *op)
                                                     memory_order_release, memory_order_relaxed));
 }
 
-/* --- life --- */
+/* --- life cycle --- */
 
 struct aq_op *aq_op_create(const struct aq_op_kind *kind, gex_Rank_t peer)
 {

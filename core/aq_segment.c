@@ -1,8 +1,8 @@
 /*
- * aq_segment.c - segments: their limits, attaching, making others, and finding a peer's.
+ * aq_segment.c - segments: limits, attaching, creating further ones, and querying a peer's.
  *
- * The limit is arithmetic on what the machine and the container say they have: nothing is probed
- * by allocating, and no page is touched before the client's attach hook has run.
+ * The limit is computed from what the machine and the container report. Nothing is allocated to
+ * find it, and no page is touched before the client's attach hook has run.
  *
  * Threads   attach is collective and once; everything else from any thread
  * Uses      aq_job.h, the conduit table (which maps the memory), other/spawn
@@ -37,12 +37,12 @@ const char *gasnet_max_segsize_str AQ_WEAK = NULL;
 uint64_t gasnet_max_segsize AQ_WEAK = 0;
 void (*gasnet_client_attach_hook)(void *base, uintptr_t size) AQ_WEAK = NULL;
 
-/* Address space that is left to the client when RLIMIT_AS counts: stacks, heap. */
+/* Address space left to the client when RLIMIT_AS applies: stacks, heap. */
 #define AQ_SEGMENT_RESERVE ((uint64_t)64 << 20)
 
 /* --- limits --- */
 
-/* The user's wish, else the client's, else the configured default. */
+/* The user's request, else the client's, else the configured default. */
 static struct aq_env_segsize aq_segment_request(void)
 {
     struct aq_env_segsize request = aq_env_segsize(AQ_ENV_MAX_SEGSIZE);
@@ -60,8 +60,8 @@ static struct aq_env_segsize aq_segment_request(void)
     return request;
 }
 
-/* What this process's limits on file size and address space leave for all segments of the host,
- * which every rank maps whole. how_out: the shell's name of the limit that counts. */
+/* Bytes that this process's limits on file size and address space leave for all segments of the
+ * host, which every rank maps. how_out: the shell's name of the limit that applies. */
 static uint64_t aq_segment_rlimit(const char **how_out)
 {
     uint64_t left = UINT64_MAX;
@@ -90,7 +90,7 @@ static uint64_t aq_segment_rlimit(const char **how_out)
     return left == UINT64_MAX ? left : left - left % AQ_HUGE_PAGE;
 }
 
-/* Bytes a rank that settings and memory allow; the process's own limits not counted. */
+/* Bytes that settings and memory allow each rank, without the process's own limits. */
 static uint64_t aq_segment_requested_bytes(unsigned host_size, uint64_t taken)
 {
     const struct aq_env_segsize request = aq_segment_request();
@@ -116,7 +116,8 @@ uintptr_t aq_segment_limit(unsigned host_size, uint64_t taken)
     return (uintptr_t)bytes & ~(uintptr_t)(GASNET_PAGESIZE - 1);
 }
 
-/* Is it one of the process's limits that bounds the segment, or the conduit's? Then says so. */
+/* Returns true, and a text, if one of the process's limits, or the conduit's, bounds the
+ * segment. */
 static bool aq_segment_explain_rlimit(char *text, size_t len)
 {
     const uint64_t requested = aq_segment_requested_bytes(aq_job.host_size, aq_limits.host_bytes);
@@ -203,7 +204,7 @@ static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
 
     if (aq_job.attached)
         aq_fatal("gex_Segment_Attach called a second time; a process has one segment of this kind");
-    /* relaxed: bound by this thread, or by one that this one has heard from */
+    /* relaxed: bound by this thread, or by one that has synchronized with it */
     if (atomic_load_explicit(&aq_job.ep.segment, memory_order_relaxed) != NULL)
         aq_fatal("gex_Segment_Attach: gex_EP_BindSegment has bound a segment to the primordial "
                  "endpoint, "
@@ -228,10 +229,10 @@ static int aq_segment_check_attach(gex_TM_t tm, uintptr_t size)
     return AQ_OK;
 }
 
-/* The ranks attach together or not at all. The exchanges of an attach serve no messages, so that
- * everybody comes first. Over a network the ranks agree by messages, since one may not have left
- * whole before its sender looks at the network again; without one they spare the memory of queues
- * to further peers. */
+/* The ranks attach together or not at all. The exchanges of an attach serve no messages, so all
+ * ranks agree first. Over a network they agree by messages, since a message to a rank may not have
+ * left completely before its sender polls the network again. Without a network the exchange saves
+ * the memory of queues to further peers. */
 static int aq_segment_agree(int own)
 {
     int *all = malloc(aq_job.size * sizeof(*all));
@@ -239,7 +240,7 @@ static int aq_segment_agree(int own)
 
     if (all == NULL)
         aq_fatal("gex_Segment_Attach: no memory for %u ranks",
-                 aq_job.size); /* others wait for us */
+                 aq_job.size); /* the other ranks wait for this one */
     if (aq_job.nbrhd_count > 1) {
         aq_callback_allgather(&own, sizeof(own), all);
     } else {
@@ -277,7 +278,7 @@ static int aq_segment_take(uintptr_t size)
     return rc == AQ_OK ? aq_job.remote->segment_ready() : rc;
 }
 
-/* All is as it was before: the client may try again, with less. */
+/* Restores the state before the attach: the client may try again, with a smaller segment. */
 static void aq_segment_give_back(void)
 {
     /* relaxed: no other thread uses a segment that is not attached */
@@ -296,7 +297,7 @@ static void aq_segment_give_back(void)
 
 int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
 {
-    aq_check_started(__func__); /* in every build: what follows is costly anyway */
+    aq_check_started(__func__); /* in every build: the rest of the call is expensive anyway */
     AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_ATTACH, GEX_RANK_INVALID, size);
 #if GASNET_SEGMENT_EVERYTHING
     (void)tm, (void)size;
@@ -321,9 +322,9 @@ int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_t size)
     return GASNET_OK;
 }
 
-/* --- making and destroying others --- */
+/* --- creating and destroying further segments --- */
 
-/* Those that a client has made, also destroyed ones that an endpoint names. */
+/* Segments that a client has made, including destroyed ones that an endpoint refers to. */
 static struct {
     aq_lock lock;
     struct aq_segment *first;
@@ -366,7 +367,8 @@ static struct aq_segment *aq_segment(gex_Segment_t segment)
     return (struct aq_segment *)(void *)segment;
 }
 
-/* What speaks against it, or NULL. Memory of the client's may begin and end anywhere. */
+/* Returns what is wrong with the arguments, or NULL. The client's memory may begin and end
+ * anywhere. */
 static const char *aq_segment_create_fault(gex_Segment_t *segment_p, gex_Client_t client,
                                            const void *addr, uintptr_t length, gex_MK_t kind,
                                            gex_Flags_t flags)
@@ -451,9 +453,9 @@ void gex_Segment_Destroy(gex_Segment_t handle, gex_Flags_t flags)
     base = segment->base;
     size = aq_segment_size(segment);
     is_ours = segment->is_ours;
-    /* it stops being a segment first: nobody is to find one whose memory is gone */
+    /* ends the segment before its memory is freed */
     if (aq_ep_release_segment(segment))
-        aq_segment_free(segment); /* else endpoints go on naming it */
+        aq_segment_free(segment); /* otherwise endpoints still refer to it */
     if (is_ours)
         munmap(base, size);
 }
@@ -467,7 +469,7 @@ gex_Client_t gex_Segment_QueryClient(gex_Segment_t segment)
     return (gex_Client_t)(void *)&aq_job.client;
 }
 
-/* The only flag there is: whether it is the segment of GASNet-1's calls. */
+/* The only flag: whether it is the segment of GASNet-1's calls. */
 gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t segment)
 {
     AQ_CHECK_HANDLE("segment", segment);
@@ -499,7 +501,7 @@ void *gex_Segment_QueryCData(gex_Segment_t segment)
     return atomic_load_explicit(&aq_segment(segment)->cdata, memory_order_acquire);
 }
 
-/* Where this process reaches a segment with loads and stores, or NULL. */
+/* Returns the address of a segment for loads and stores of this process, or NULL. */
 static void *aq_segment_mapping(gex_Rank_t jobrank, gex_EP_Index_t index, void *owner)
 {
     if (index != 0)
@@ -507,7 +509,7 @@ static void *aq_segment_mapping(gex_Rank_t jobrank, gex_EP_Index_t index, void *
     return aq_job.map[jobrank] == AQ_NOT_MAPPED ? NULL : aq_rma_ptr(aq_job.map[jobrank], owner);
 }
 
-/* Everything asked for is in tables of ours: no query communicates. */
+/* The results are in this process's tables: no query communicates. */
 static uintptr_t aq_segment_look_up(const char *call, gex_TM_t tm, gex_Rank_t rank,
                                     void **owner_out, void **local_out)
 {
@@ -536,7 +538,7 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
     const uintptr_t size =
         aq_segment_look_up("gex_EP_QueryBoundSegmentNB", tm, rank, &owner, &local);
 
-    (void)flags; /* with and without IMMEDIATE: it never communicates */
+    (void)flags; /* with or without IMMEDIATE: it never communicates */
     if (owneraddr_p != NULL)
         *owneraddr_p = owner;
     if (localaddr_p != NULL)

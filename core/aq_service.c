@@ -2,16 +2,16 @@
  * aq_service.c - the service thread (GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD, GASNET_SND_THREAD;
  * par only).
  *
- * It polls for a rank whose own threads do not. It sleeps in the kernel as any waiter does, on the
- * wake-up count and the conduit's sockets, and is woken by whoever brings work, as long as the
- * client's threads spend less than half of their time waiting and polling. Once they wait in
- * earnest it would be in their way: it backs off, the longer the longer they do, and announces
- * nothing, so that nobody pays for waking it.
+ * The thread polls for a rank whose own threads do not. It sleeps in the kernel as any waiter does,
+ * on the wakeup count and the conduit's sockets. Senders wake it as long as the client's threads
+ * spend less than half of their time waiting and polling. When the client's threads poll themselves
+ * the service thread would only disturb them. It then backs off, the longer the longer they do, and
+ * announces no sleep, so that no sender pays for waking it.
  *
- * Owns      the thread, and the note of client threads' polls and waits
- * Threads   it runs handlers, so that GASNET_HIDDEN_AM_CONCURRENCY_LEVEL is 1 in threaded clients.
- *           With GEX_FLAG_DEFER_THREADS it is the client that makes it
- * Promise   it never spins; a message to a rank that computes is served at once, and after a long
+ * Owns      the thread, and the counts of client threads' polls and waits
+ * Threads   it runs handlers, so GASNET_HIDDEN_AM_CONCURRENCY_LEVEL is 1 in threaded clients.
+ *           With GEX_FLAG_DEFER_THREADS the client starts the thread
+ * Promise   it never spins. A message to a rank that computes is served at once, and after a long
  *           wait of its threads within AQ_SERVICE_MAX_BACKOFF_NS
  * Uses      core/aq_poll.h, the conduit's sleep. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -33,22 +33,22 @@
 
 #if AQ_THREADED
 
-#define AQ_SERVICE_MIN_BACKOFF_NS 50000u /* between looks whether client threads still poll */
+#define AQ_SERVICE_MIN_BACKOFF_NS 50000u /* between two tests whether client threads still poll */
 #define AQ_SERVICE_MAX_BACKOFF_NS 500000u
-#define AQ_SERVICE_SLEEP_NS       1000000000 /* the longest sleep; the wake-up count ends it */
+#define AQ_SERVICE_SLEEP_NS       1000000000 /* longest sleep; the wakeup count ends it */
 
 atomic_bool aq_service_watches AQ_JOB_STATE;
 atomic_uint aq_service_polls AQ_JOB_STATE;
 atomic_int aq_service_waiters AQ_JOB_STATE;
 
 static struct {
-    pthread_t thread; /* if is_ours: the client has not started it */
+    pthread_t thread; /* valid if is_ours: the library has started it */
     bool is_ours;
     atomic_bool stopping;
     atomic_uint running;
 } aq_service_state AQ_JOB_STATE;
 
-/* What a client that starts the thread itself is told. */
+/* The information for a client that starts the thread itself. */
 static gex_ProgressThreadInfo_t aq_service_thread AQ_JOB_STATE;
 
 static uint64_t aq_service_poll_ns(void)
@@ -64,11 +64,11 @@ void aq_service_note_wait(void)
 
 void aq_service_note_waited(uint64_t ns)
 {
-    atomic_fetch_sub_explicit(&aq_service_waiters, 1, memory_order_relaxed); /* as above */
+    atomic_fetch_sub_explicit(&aq_service_waiters, 1, memory_order_relaxed); /* relaxed: as above */
     aq_service_note_polls((unsigned)(ns / aq_service_poll_ns()));
 }
 
-/* What the client's threads did since the last look. */
+/* Activity of the client's threads since the last test. */
 struct aq_service_look {
     unsigned polls;
     uint64_t time;
@@ -81,8 +81,8 @@ static struct aq_service_look aq_service_look_now(void)
                                      aq_now_ns() };
 }
 
-/* The client's threads serve the rank themselves: one waits, or they have waited and polled for
- * half of the time since *last. */
+/* Returns true if the client's threads serve the rank themselves: one waits, or they have waited
+ * and polled for half of the time since *last. */
 static bool aq_service_client_waits(struct aq_service_look *last)
 {
     const struct aq_service_look now = aq_service_look_now();
@@ -90,12 +90,12 @@ static bool aq_service_client_waits(struct aq_service_look *last)
     const uint64_t passed = now.time - last->time;
 
     *last = now;
-    /* relaxed: seen too late it costs a wake-up */
+    /* relaxed: a late value costs a wakeup */
     return 2 * polling > passed
            || atomic_load_explicit(&aq_service_waiters, memory_order_relaxed) != 0;
 }
 
-/* The thread serves until the process ends or the job does. */
+/* The thread serves until the process or the job ends. */
 static bool aq_service_goes_on(void)
 {
     /* relaxed: aq_service_fini() waits until the thread has seen it */
@@ -103,7 +103,7 @@ static bool aq_service_goes_on(void)
            && !atomic_load_explicit(&aq_service_state.stopping, memory_order_relaxed);
 }
 
-/* Returns once the client's threads do not wait. */
+/* Returns once the client's threads do not serve the rank. */
 static void aq_service_stand_back(void)
 {
     struct timespec backoff = { 0, AQ_SERVICE_MIN_BACKOFF_NS };
@@ -126,7 +126,7 @@ static void aq_service_serve(void)
     do {
         const uint32_t wakeup = aq_wait_prepare();
 
-        /* what came before the announcement woke nobody: look once more */
+        /* what arrived before the announcement woke no thread: poll once more */
         if (aq_poll_service() == 0)
             aq_wait_sleep(wakeup, AQ_SERVICE_SLEEP_NS);
         aq_job.local->sleep_cancel();
@@ -146,7 +146,7 @@ static void *aq_service_main(void *arg)
         aq_service_serve();
     }
     if (aq_exit_in_progress())
-        aq_exit_park(); /* ends with the process */
+        aq_exit_park(); /* until the process ends */
     /* release: pairs with the acquire in aq_service_fini() */
     atomic_fetch_sub_explicit(&aq_service_state.running, 1, memory_order_release);
     return NULL;
@@ -156,9 +156,9 @@ void aq_service_fini(void)
 {
     const struct timespec backoff = { 0, AQ_SERVICE_MIN_BACKOFF_NS };
 
-    /* relaxed: a flag on its own */
+    /* relaxed: the flag needs no other data */
     atomic_store_explicit(&aq_service_state.stopping, true, memory_order_relaxed);
-    /* acquire: what the thread did is over */
+    /* acquire: the thread's accesses precede this */
     while (atomic_load_explicit(&aq_service_state.running, memory_order_acquire) != 0) {
         aq_wait_wake();
         nanosleep(&backoff, NULL);
@@ -177,7 +177,7 @@ const gex_ProgressThreadInfo_t *aq_service_info(void)
 {
     if (!aq_service_is_on())
         return NULL;
-    /* the thread serves whatever the conduit has; clients want an argument that is not NULL */
+    /* the thread serves every conduit; clients expect an argument that is not NULL */
     aq_service_thread = (gex_ProgressThreadInfo_t){
         .gex_device_list = aq_job.conduit->info->name,
         .gex_thread_roles = GEX_THREAD_ROLE_RCV | GEX_THREAD_ROLE_SND,
@@ -206,7 +206,7 @@ void aq_service_init(gex_Flags_t client_flags)
     aq_service_state.is_ours = true;
 }
 
-#else /* one thread */
+#else /* seq */
 
 bool aq_service_is_on(void)
 {

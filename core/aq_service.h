@@ -13,15 +13,14 @@
 
 #include "base/aq_lock.h"
 
-/* Is there to be one? GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD and GASNET_SND_THREAD all ask for
- * it, in par; constant once the settings have been read. */
+/* Returns true if a service thread is wanted: GASNET_PROGRESS_THREAD, GASNET_RCV_THREAD and
+ * GASNET_SND_THREAD each request it, in par. Constant once the settings have been read. */
 bool aq_service_is_on(void);
 
-/* Start the thread if there is to be one and the client does not start it itself. Needs the
- * conduit. */
+/* Starts the thread if it is wanted and the client does not start it itself. Needs the conduit. */
 void aq_service_init(gex_Flags_t client_flags);
 
-/* What gex_System_QueryProgressThreads() lists: NULL if there is to be no service thread. Needs the
+/* The entry of gex_System_QueryProgressThreads(); NULL without a service thread. Needs the
  * conduit. */
 const gex_ProgressThreadInfo_t *aq_service_info(void);
 
@@ -29,21 +28,21 @@ const gex_ProgressThreadInfo_t *aq_service_info(void);
 void aq_service_fini(void);
 
 #if AQ_THREADED
-/* What client threads do: the service thread stays away as long as they wait. */
-extern atomic_bool aq_service_watches; /* a service thread looks at the next two */
-extern atomic_uint aq_service_polls;   /* polls, and what waits come to in polls */
-extern atomic_int aq_service_waiters;  /* client threads that wait and to whom nothing has come */
+/* Activity of client threads: the service thread stays away as long as they wait. */
+extern atomic_bool aq_service_watches; /* a service thread reads the next two */
+extern atomic_uint aq_service_polls;   /* polls, and waits counted in polls */
+extern atomic_int aq_service_waiters;  /* client threads that wait and have received nothing */
 
 static inline bool aq_service_is_watching(void)
 {
-    /* relaxed: a note too late or lost costs a nap or a look, no correctness */
+    /* relaxed: a late or lost note costs a sleep or a test, never correctness */
     return atomic_load_explicit(&aq_service_watches, memory_order_relaxed);
 }
 
 static inline void aq_service_note_polls(unsigned polls)
 {
-    /* relaxed: as above. A store of what this thread has seen, not an addition: about right will do
-     * */
+    /* relaxed: as above. A store of what this thread has seen, not an addition: an approximate
+     * count is enough */
     atomic_store_explicit(&aq_service_polls,
                           atomic_load_explicit(&aq_service_polls, memory_order_relaxed) + polls,
                           memory_order_relaxed);
@@ -55,7 +54,7 @@ static inline void aq_service_note_poll(void)
         aq_service_note_polls(1);
 }
 
-/* A client thread waits; it has waited for ns. */
+/* A client thread waits, and has waited for ns. */
 void aq_service_note_wait(void);
 void aq_service_note_waited(uint64_t ns);
 #else

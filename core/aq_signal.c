@@ -2,9 +2,9 @@
 /*
  * aq_signal.c - signal handlers of a rank; see aq_signal.h.
  * Threads   handlers run on any thread. They use: atomics, write, kill, raise, sigaction, getpid,
- *           nanosleep, base/aq_backtrace.h, and aq_exit_from_signal(), which argues its own case
+ *           nanosleep, base/aq_backtrace.h, and aq_exit_from_signal(), which is async-signal-safe
  * Rule      a signal from the terminal reaches all ranks and the launcher alike: the ranks leave it
- *           to the launcher, so that one message is printed, not one a rank
+ *           to the launcher, so that one message is printed, not one for each rank
  * Uses      core/aq_exit_internal.h, base/aq_env.h, other/spawn
  */
 #include "core/aq_signal.h"
@@ -37,7 +37,7 @@
 
 #define AQ_SIGNAL_STACK (256 * 1024) /* bytes; gdb's fork and backtrace_symbols_fd need some */
 
-/* A handler of ours, and what was there before it. */
+/* A handler of this library, and the one that it replaced. */
 struct aq_signal_place {
     int sig;
     struct sigaction own, old;
@@ -48,10 +48,10 @@ struct aq_signal_place {
 static struct {
     char *who; /* "proc 3", made at init: handlers must not format */
     bool freeze_on_error;
-    atomic_int crashing; /* the thread that reports its fault; 0: none does */
+    atomic_int crashing; /* the thread that reports its fault; 0: none */
     struct aq_signal_place place[AQ_SIGNAL_PLACES];
     unsigned places;
-    void *stack; /* this module's, for handlers of the thread that has started the job; or NULL */
+    void *stack; /* the alternate stack for handlers of the thread that started the job; or NULL */
 } aq_signal_cfg AQ_JOB_STATE;
 
 static const int aq_signal_fatal[] = { SIGABRT, SIGFPE, SIGILL, SIGSEGV, SIGBUS };
@@ -70,7 +70,7 @@ static void aq_signal_say(const char *what, int sig)
     aq_line_put(&l, "(");
     aq_line_put_number(&l, (unsigned)sig, 10);
     aq_line_put(&l, ")\n");
-    (void)aq_say(STDERR_FILENO, l.text, l.len); /* nowhere else to say it */
+    (void)aq_say(STDERR_FILENO, l.text, l.len); /* a failure cannot be reported anywhere else */
 }
 
 static void aq_signal_default(int sig)
@@ -103,7 +103,7 @@ void aq_signal_fatal_aids(void)
         aq_signal_freeze();
 }
 
-/* The first to crash has not told the others yet: it shall, unless it hangs. */
+/* The first thread to crash has not reported yet: waits for its report, unless it hangs. */
 static void aq_signal_stand_back(void)
 {
     struct timespec left = { 60, 0 };
@@ -114,8 +114,9 @@ static void aq_signal_stand_back(void)
         continue;
 }
 
-/* Two threads may crash at once: one reports, the other waits for the end. A crash within the
- * handler itself goes straight to the default action, and so does a signal that somebody sends. */
+/* Two threads may crash at once: one reports, the other waits for the end. A crash inside the
+ * handler itself gets the default action at once, and so does a signal that another process
+ * sends. */
 static void aq_signal_on_fatal(int sig, siginfo_t *info, void *context)
 {
     const int me = (int)syscall(SYS_gettid);
@@ -124,7 +125,7 @@ static void aq_signal_on_fatal(int sig, siginfo_t *info, void *context)
 
     (void)context;
     if (aq_exit_is_own_process()) {
-        /* relaxed: who is first is all that is told */
+        /* relaxed: only the identity of the first thread matters */
         if (atomic_compare_exchange_strong_explicit(&aq_signal_cfg.crashing, &first, me,
                                                     memory_order_relaxed, memory_order_relaxed)) {
             aq_signal_say("Caught a fatal signal", sig);
@@ -137,7 +138,7 @@ static void aq_signal_on_fatal(int sig, siginfo_t *info, void *context)
         aq_exit_claim(&again);
     }
     aq_signal_default(sig);
-    /* a fault happens again at its own instruction, and the core file shows it there */
+    /* a fault happens again at its own instruction, where the core file shows it */
     if (info->si_code <= 0 || sig == SIGABRT)
         raise(sig);
 }
@@ -151,7 +152,7 @@ static bool aq_signal_has_handler(int sig)
                || (act.sa_handler != SIG_DFL && act.sa_handler != SIG_IGN));
 }
 
-/* from the terminal: the launcher got it too, or gets it now */
+/* from the terminal: the launcher has received it too, or receives it now */
 static bool aq_signal_defer_to_launcher(int sig, const siginfo_t *info)
 {
     if (!aq_spawn_is_supervised() || info->si_code != SI_KERNEL || sig == SIGPIPE)
@@ -168,19 +169,20 @@ static void aq_signal_on_shutdown(int sig, siginfo_t *info, void *context)
         raise(sig);
         return;
     }
-    /* on the way out: a launcher that ends the others by SIGTERM, a reader of stdout that has gone
-     * */
+    /* during shutdown: a launcher that ends other ranks by SIGTERM, or a reader of stdout that has
+     * closed */
     if (aq_exit_is_claimed() || aq_signal_defer_to_launcher(sig, info))
         return;
     if (!aq_exit_in_progress())
         aq_signal_say("Caught a signal", sig);
-    /* the client's handler may clean up and end the job; if there is none, or it returns, we do */
+    /* the client's handler may clean up and end the job; without one, or if it returns, the library
+     * ends it */
     if (aq_signal_has_handler(SIGQUIT))
         raise(SIGQUIT);
     aq_exit_from_signal(1);
 }
 
-/* SIGQUIT without a client's handler: told by the supervisor, raised above, or from outside */
+/* SIGQUIT without a client's handler: sent by the supervisor, raised above, or from outside */
 static void aq_signal_on_quit(int sig, siginfo_t *info, void *context)
 {
     (void)context;
@@ -189,8 +191,8 @@ static void aq_signal_on_quit(int sig, siginfo_t *info, void *context)
         raise(sig);
         return;
     }
-    /* on the way out: a launcher that ends the others by SIGTERM, a reader of stdout that has gone
-     * */
+    /* during shutdown: a launcher that ends other ranks by SIGTERM, or a reader of stdout that has
+     * closed */
     if (aq_exit_is_claimed() || aq_signal_defer_to_launcher(sig, info))
         return;
     /* raised by aq_signal_on_shutdown(), which has printed its own message: si_code is SI_TKILL */
@@ -213,7 +215,7 @@ static void aq_signal_on_backtrace(int sig)
         aq_signal_backtrace();
 }
 
-/* is sig in GASNET_NO_CATCH_SIGNAL? */
+/* returns true if sig is in GASNET_NO_CATCH_SIGNAL */
 static bool aq_signal_not_wanted(int sig)
 {
     const char *at = aq_env_str(AQ_ENV_NO_CATCH_SIGNAL);
@@ -232,9 +234,9 @@ static bool aq_signal_not_wanted(int sig)
     return false;
 }
 
-/* The handler of the client or of a sanitizer stays. Shells without job control, cron and CI start
- * background jobs with INT and QUIT ignored, yet these signals must end the job; an ignored HUP is
- * nohup's wish. */
+/* A handler of the client or of a sanitizer is not replaced. Shells without job control, cron and
+ * CI start background jobs with INT and QUIT ignored, yet these signals must end the job; an
+ * ignored HUP is what nohup intends. */
 static bool aq_signal_may_replace(int sig, const struct sigaction *old)
 {
     if ((old->sa_flags & SA_SIGINFO) != 0)
@@ -244,7 +246,7 @@ static bool aq_signal_may_replace(int sig, const struct sigaction *old)
     return old->sa_handler == SIG_DFL;
 }
 
-/* Sets the handler and remembers what was there. */
+/* Sets the handler and records the one before. */
 static void aq_signal_set(int sig, const struct sigaction *act)
 {
     struct aq_signal_place *place = &aq_signal_cfg.place[aq_signal_cfg.places];
@@ -252,7 +254,7 @@ static void aq_signal_set(int sig, const struct sigaction *act)
     if (sigaction(sig, act, &place->old) != 0 || aq_signal_cfg.places + 1 == AQ_SIGNAL_PLACES)
         return;
     place->sig = sig;
-    sigaction(sig, NULL, &place->own); /* as the system reports it */
+    sigaction(sig, NULL, &place->own); /* in the system's representation */
     aq_signal_cfg.places++;
 }
 
@@ -288,7 +290,7 @@ void aq_signal_install_named(enum aq_env_id id, const char *name, void (*handler
     aq_signal_set(sig, &act);
 }
 
-/* A stack overflow leaves no room for the handler on its own stack. */
+/* After a stack overflow the thread's own stack has no space for the handler. */
 static void aq_signal_stack(void)
 {
     stack_t old, own = { .ss_size = AQ_SIGNAL_STACK };
@@ -301,7 +303,7 @@ static void aq_signal_stack(void)
         aq_signal_cfg.stack = own.ss_sp;
 }
 
-/* Only the thread that has the stack can give it back; it stays if another one ends the job. */
+/* Only the thread that has the stack can free it; it stays if another one ends the job. */
 static void aq_signal_unstack(void)
 {
     const stack_t none = { .ss_flags = SS_DISABLE };
@@ -348,7 +350,7 @@ void aq_signal_init(void)
                             aq_signal_on_backtrace);
 }
 
-/* A handler that the client has set since then stays. */
+/* A handler that the client has set since then is not replaced. */
 void aq_signal_fini(void)
 {
     while (aq_signal_cfg.places > 0) {

@@ -1,10 +1,10 @@
 /*
- * aq_thread.c - making, finding and recycling the state of client threads.
+ * aq_thread.c - making, finding and reusing the state of client threads.
  *
- * Owns      every struct aq_thread; exited threads' go to a free list, never back to malloc, so
- *           that a late reader of one reads memory that is still ours
+ * Owns      every struct aq_thread; those of ended threads go to a free list, never back to malloc,
+ *           so that a late reader reads memory that still belongs to the library
  * Threads   any; the list is under aq_thread_list_lock
- * Uses      core/aq_callback.h (the layer above rehouses its part), base/aq_log.h
+ * Uses      core/aq_callback.h (the layer above passes its part on), base/aq_log.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_thread.h"
@@ -19,7 +19,7 @@
 #include "core/aq_trace.h"
 #include "core/aq_callback.h"
 
-/* What gex_System_QueryMaxThreads() says when nothing limits the number: clients size arrays
+/* Result of gex_System_QueryMaxThreads() when nothing limits the number: clients size arrays by it
  * and compare with it. */
 #define AQ_THREADS_UNLIMITED 65536
 
@@ -46,7 +46,7 @@ static uint32_t aq_thread_numbers;
 static pthread_key_t aq_thread_key;
 static pthread_once_t aq_thread_once = PTHREAD_ONCE_INIT;
 
-/* Runs as a thread ends. */
+/* Runs when a thread ends. */
 static void aq_thread_release(void *arg)
 {
     struct aq_thread *self = arg;
@@ -110,7 +110,8 @@ struct aq_thread aq_thread_only = { .number = 1 };
 
 #endif
 
-/* What a conduit has lent, and what is sized by its limits, is of no use under another one. */
+/* Drops what a conduit has allocated and what is sized by its limits, which another conduit cannot
+ * use. */
 static void aq_thread_forget_job(struct aq_thread *thread)
 {
     for (int i = 0; i < 2; i++)

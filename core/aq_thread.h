@@ -1,9 +1,9 @@
 /*
- * aq_thread.h - what belongs to one client thread, found through one thread-local pointer.
+ * aq_thread.h - the state of one client thread, found through one thread-local pointer.
  *
- * Made at a thread's first call, reclaimed at its end by a destructor; there is no table of
- * threads and no limit but memory and GASNET_MAX_THREADS. In seq there is one, in a
- * static variable. SPDX-License-Identifier: BSD-3-Clause
+ * It is made at a thread's first call and reclaimed at its end by a destructor. There is no table
+ * of threads and no limit but memory and GASNET_MAX_THREADS. In seq there is one, in a static
+ * variable. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_THREAD_H
 #define AQ_THREAD_H
@@ -14,26 +14,26 @@
 #include "base/aq_lock.h"
 #include "core/aq_npam.h"
 
-/* PREPARED: between a Prepare and its Commit or Cancel, in ordinary code or in a request handler.
- * */
+/* PREPARED: between a Prepare and its Commit or Cancel, in ordinary code or in a request
+ * handler. */
 enum aq_context { AQ_CTX_MAIN = 0, AQ_CTX_REQUEST = 1, AQ_CTX_REPLY = 2, AQ_CTX_PREPARED = 3 };
 
-#define AQ_THREAD_HSLS 32 /* locks held by a thread whose order is checked */
+#define AQ_THREAD_HSLS 32 /* locks of a thread whose order is checked */
 
 struct aq_thread {
     uint32_t number;      /* 1, 2, ... in order of first calls; never 0 */
-    uint8_t context;      /* enum aq_context: what the thread is in, the innermost */
+    uint8_t context;      /* enum aq_context: the innermost context of the thread */
     uint32_t hsls_locked; /* counted in debug builds */
 #if GASNET_DEBUG
-    const gex_HSL_t *hsls[AQ_THREAD_HSLS]; /* those held, the oldest first */
-    gex_Token_t token;                     /* of the innermost handler that runs; NULL: none does */
-    uint32_t tokens;                       /* handlers run so far: makes tokens differ */
+    const gex_HSL_t *hsls[AQ_THREAD_HSLS]; /* locked ones, the oldest first */
+    gex_Token_t token;                     /* of the innermost running handler; NULL: none */
+    uint32_t tokens;                       /* handlers run so far: makes tokens distinct */
 #endif
     uint32_t loops;                /* requests to this process itself so far, see aq_am_loop.c */
-    const char *waits_for;         /* what the innermost wait is about, for reports */
-    void *extended;                /* the layer above: implicit operations, free lists */
-    void *trace;                   /* what it has recorded; NULL: nothing yet */
-    struct aq_thread *next;        /* in the list of those whose thread has ended */
+    const char *waits_for;         /* what the innermost wait waits for, for reports */
+    void *extended;                /* of the layer above: implicit operations, free lists */
+    void *trace;                   /* recorded events; NULL: none yet */
+    struct aq_thread *next;        /* in the list of states whose thread has ended */
     struct aq_thread *next_all;    /* in the list of all */
     struct aq_srcdesc prepared[2]; /* the request, and the reply, being prepared */
 };
@@ -58,13 +58,14 @@ static inline struct aq_thread *aq_thread_self(void)
 }
 #endif
 
-/* Live threads the library may have. */
+/* Maximum number of live threads. */
 uint64_t aq_thread_max(void);
 
-/* Debug builds: this call is illegal in a handler, or while an HSL is held; ends the job. */
+/* Debug builds: ends the job if the thread is in a handler or holds an HSL, where this call is
+ * illegal. */
 void aq_thread_check_main(const char *call);
 
-/* The job has ended: threads keep their state for the next one, but for what is of this job. No
+/* The job has ended: threads keep their state for the next one, except what belongs to this job. No
  * thread is in the library. */
 void aq_thread_fini(void);
 

@@ -1,18 +1,18 @@
 /*
- * aq_tm.c - teams and TM-pairs as far as they name peers.
+ * aq_tm.c - teams and TM-pairs, as far as they name peers.
  *
- * What the inline transfers add to a member's addresses (deltas) lies by rank in the object itself,
- * behind the head that the handle points to. A team that is not all processes in their order has
- * two more tables in one piece of memory: jobranks by rank, and ranks hashed by jobrank. Segments
- * may be attached after teams are made; the deltas are then filled in again.
+ * The deltas that inline transfers add to a member's addresses are stored by rank in the object
+ * itself, behind the head that the handle points to. A team that is not all processes in their
+ * order has two more tables in one allocation: jobranks by rank, and ranks hashed by jobrank.
+ * Segments may be attached after teams are made; the deltas are then filled in again.
  *
- * A TM-pair is made when it is first asked for, and stays. In those that name further endpoints
+ * A TM-pair is made when it is first used, and is kept. In pairs that name further endpoints
  * nothing is mapped.
  *
- * Owns      every struct aq_tm. Destroyed teams are used again, the longest destroyed one with room
- *           enough first, and never go back to malloc: debug builds know a dead handle
- * Threads   any; aq_tms.lock holds the lists and the making of pairs. A team's tables are
- *           constant while it lives, its deltas but for the time of an attach
+ * Owns      every struct aq_tm. Destroyed teams are reused, the longest destroyed one that is large
+ *           enough first, and never go back to malloc, so that debug builds recognise a dead handle
+ * Threads   any; aq_tms.lock protects the lists and the making of pairs. A team's tables are
+ *           constant while it lives, except that an attach changes its deltas
  * Uses      aq_job.h; no message is sent here
  * See       GASNet-EX specification 0.19, Teams; TM-pairs. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -28,14 +28,14 @@
 
 static struct {
     aq_lock lock;
-    struct aq_tm *live;        /* teams and pairs but the primordial team; doubly linked */
+    struct aq_tm *live;        /* teams and pairs except the primordial team; doubly linked */
     struct aq_tm *oldest_free; /* singly linked by next */
-    struct aq_tm **free_end;   /* where the next one destroyed is linked */
+    struct aq_tm **free_end;   /* where the next destroyed team is linked */
 } aq_tms AQ_JOB_STATE = { .free_end = &aq_tms.oldest_free };
 
 /* --- tables --- */
 
-/* Neighbouring jobranks go to neighbouring places: a run of them meets no collision. */
+/* Consecutive jobranks hash to consecutive slots: a run of them has no collision. */
 static inline gex_Rank_t aq_tm_hash(gex_Rank_t jobrank, gex_Rank_t mask)
 {
     return (jobrank ^ jobrank >> 16) & mask;
@@ -63,7 +63,7 @@ static bool aq_tm_is_whole_job(const struct aq_tm_plan *plan)
     return true;
 }
 
-/* At least half of the places stay free: searches end soon. */
+/* At least half of the slots stay free, so that searches are short. */
 static gex_Rank_t aq_tm_slots(gex_Rank_t members)
 {
     gex_Rank_t slots = 2;
@@ -73,13 +73,13 @@ static gex_Rank_t aq_tm_slots(gex_Rank_t members)
     return slots;
 }
 
-/* The table behind the head, for who fills it. */
+/* The table behind the head, for the code that fills it. */
 static intptr_t *aq_tm_own_deltas(struct aq_tm *tm)
 {
     return (intptr_t *)(uintptr_t)aq_tm_deltas(aq_tm_handle(tm));
 }
 
-/* Further endpoints have segments of their own, which are mapped nowhere. */
+/* Further endpoints have segments of their own, which are not mapped. */
 static void aq_tm_fill_deltas(struct aq_tm *tm)
 {
     intptr_t *delta = aq_tm_own_deltas(tm);
@@ -89,7 +89,7 @@ static void aq_tm_fill_deltas(struct aq_tm *tm)
                                           : aq_job.delta[aq_tm_jobrank(aq_tm_handle(tm), rank)];
 }
 
-/* One piece of memory: jobranks, hash. It hangs on jobranks. */
+/* One allocation for jobranks and hash table; jobranks points to it. */
 static void aq_tm_make_tables(struct aq_tm *tm, const struct aq_tm_plan *plan)
 {
     const size_t size = plan->size, slots = aq_tm_slots(plan->size);
@@ -111,9 +111,9 @@ static void aq_tm_make_tables(struct aq_tm *tm, const struct aq_tm_plan *plan)
     }
 }
 
-/* --- life --- */
+/* --- life cycle --- */
 
-/* An object with room for so many members, all zero but for that. */
+/* Allocates an object with space for so many members, all zero except its capacity. */
 static struct aq_tm *aq_tm_alloc(gex_Rank_t capacity)
 {
     struct aq_tm *tm = calloc(1, sizeof(*tm) + capacity * sizeof(intptr_t));
@@ -124,9 +124,8 @@ static struct aq_tm *aq_tm_alloc(gex_Rank_t capacity)
     return tm;
 }
 
-/* The object for a new team: the longest destroyed one that is large enough, or a new one. Rooms
- * are powers of two, so that teams of many sizes, one after the other, come to share few objects.
- * */
+/* Returns an object for a new team: the longest destroyed one that is large enough, or a new one.
+ * Capacities are powers of two, so that successive teams of many sizes share few objects. */
 static struct aq_tm *aq_tm_take(gex_Rank_t members)
 {
     struct aq_tm **at, *tm;
@@ -150,7 +149,7 @@ static struct aq_tm *aq_tm_take(gex_Rank_t members)
     return aq_tm_alloc(capacity);
 }
 
-/* Under the lock: an attach comes before this, or finds the object in the list. */
+/* Under the lock: an attach either precedes this or finds the object in the list. */
 static void aq_tm_enlist(struct aq_tm *tm)
 {
     aq_tm_fill_deltas(tm);
@@ -251,7 +250,8 @@ static __attribute__((noinline, cold)) struct aq_tm *aq_tm_make_pair(struct aq_e
     struct aq_tm *tm;
 
     aq_lock_acquire(&aq_tms.lock);
-    tm = atomic_load_explicit(&ep->pair[remote_index], memory_order_relaxed); /* under this lock */
+    /* relaxed: under this lock */
+    tm = atomic_load_explicit(&ep->pair[remote_index], memory_order_relaxed);
     if (tm == NULL) {
         tm = aq_tm_alloc(aq_job.size);
         tm->head = (struct aq_tm_public){ (gex_EP_t)(void *)ep, GEX_RANK_INVALID, aq_job.size };
@@ -297,7 +297,7 @@ gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm)
     return aq_tm(tm)->flags;
 }
 
-/* The client's own pointer is handed from thread to thread: release here, acquire there. */
+/* The client passes its own pointer from thread to thread: release here, acquire in the query. */
 void gex_TM_SetCData(gex_TM_t tm, const void *val)
 {
     AQ_CHECK_HANDLE("team", tm);

@@ -1,15 +1,16 @@
 /*
  * aq_trace.c - tracing and statistics: what is on, and what a thread records.
  *
- * A thread appends records to memory of its own, without a lock, and counts in a table of its own;
- * a full memory is written to the file by its owner. Whoever ends the process writes what is left
- * of all threads. Clocks: CLOCK_MONOTONIC is the same for all ranks of a host; a host's distance
- * to that of rank 0 is taken from the two hosts' calendars.
+ * A thread appends records to its own memory, without a lock, and counts in its own table. The
+ * thread writes its memory to the file when it is full. The thread that ends the process writes
+ * what is left of all threads. Clocks: CLOCK_MONOTONIC is the same for all ranks of a host; the
+ * offset between two hosts is computed from their calendars.
  *
  * Owns      aq_trace_switch, aq_trace_state, every struct aq_trace_thread
- * Threads   any. Records of a thread are its own up to head, which it stores with release; tail and
+ * Threads   any. Records of a thread are private up to head, which it stores with release; tail and
  *           the output are under aq_trace_lock()
- * Promise   off, a call is a load and a branch. A full disk costs the trace, never the job
+ * Promise   when tracing is off, a call is a load and a branch. A full disk ends the trace, never
+ *           the job
  * Uses      core/aq_trace_internal.h, core/aq_thread.h, base/aq_env.h, other/spawn
  * See       docs/tracing.md
  * SPDX-License-Identifier: BSD-3-Clause
@@ -33,8 +34,8 @@
 #include "core/aq_thread.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_TRACE_STALE_NS UINT64_C(500000000) /* a record is written this long after it was made */
-#define AQ_TRACE_EXIT_MS  1000 /* how long the way out waits for another thread's write */
+#define AQ_TRACE_STALE_NS UINT64_C(500000000) /* longest time that a record stays in memory */
+#define AQ_TRACE_EXIT_MS  1000 /* limit of the wait for another thread's write at shutdown */
 
 struct aq_trace_switch aq_trace_switch AQ_JOB_STATE;
 struct aq_trace_state aq_trace_state AQ_JOB_STATE;
@@ -45,7 +46,8 @@ const struct aq_trace_row aq_trace_rows[AQ_TRACE_KIND_COUNT] = {
 #include "core/aq_trace.def"
 };
 
-/* Messages sent to and come from each peer, per channel (request, reply); the numbers in arrows. */
+/* Messages sent to and received from each peer, in each channel (request, reply): the numbers of
+ * arrows. */
 static atomic_uint_fast64_t *aq_trace_flows AQ_JOB_STATE;
 
 static void aq_trace_flush(struct aq_trace_thread *t);
@@ -112,7 +114,8 @@ void aq_trace_apply(void)
         __atomic_store_n(&aq_trace_switch.what[kind], what, __ATOMIC_RELAXED);
     }
     if (trace)
-        on |= AQ_TRACE_ON_TRACE | AQ_TRACE_ON_FLOWS; /* numbers must go on while a mask is narrow */
+        /* messages must be numbered even while a mask is narrow */
+        on |= AQ_TRACE_ON_TRACE | AQ_TRACE_ON_FLOWS;
     if (stats)
         on |= AQ_TRACE_ON_STATS;
     /* relaxed: a thread may see the new masks a little late */
@@ -129,7 +132,7 @@ static bool aq_trace_category_on(char cat)
     return (aq_trace_state.trace_mask & aq_trace_bit(cat)) != 0;
 }
 
-/* --- a thread's part --- */
+/* --- the state of a thread --- */
 
 static __attribute__((noinline)) struct aq_trace_thread *aq_trace_create(struct aq_thread *self)
 {
@@ -143,10 +146,10 @@ static __attribute__((noinline)) struct aq_trace_thread *aq_trace_create(struct 
         }
     }
     if (t == NULL)
-        return NULL; /* the job matters more than its trace */
+        return NULL; /* the job goes on without a trace */
     t->flushed = aq_now_ns();
     t->next = atomic_load_explicit(&aq_trace_state.threads, memory_order_relaxed);
-    /* release: pairs with the acquire of whoever walks the list */
+    /* release: pairs with the acquire of the threads that walk the list */
     while (!atomic_compare_exchange_weak_explicit(&aq_trace_state.threads, &t->next, t,
                                                   memory_order_release, memory_order_relaxed))
         continue;
@@ -161,16 +164,17 @@ struct aq_trace_thread *aq_trace_self(void)
 
     if (AQ_UNLIKELY(t == NULL) && (t = aq_trace_create(self)) == NULL)
         return NULL;
-    /* relaxed: its own; and read for a name only */
+    /* relaxed: private; other threads read it for a name only */
     if (AQ_UNLIKELY(atomic_load_explicit(&t->number, memory_order_relaxed) != self->number))
         atomic_store_explicit(&t->number, self->number, memory_order_relaxed);
     return t;
 }
 
-/* The record after those that are filled, with room for text behind it; NULL if there is none. */
+/* Returns the record after the filled ones, with space for text behind it; NULL if there is
+ * none. */
 static struct aq_trace_record *aq_trace_reserve(struct aq_trace_thread *t, size_t slots)
 {
-    unsigned head = atomic_load_explicit(&t->head, memory_order_relaxed); /* its own */
+    unsigned head = atomic_load_explicit(&t->head, memory_order_relaxed); /* relaxed: private */
 
     if (AQ_UNLIKELY(head + slots > AQ_TRACE_SLOTS)) {
         aq_trace_flush(t);
@@ -181,7 +185,7 @@ static struct aq_trace_record *aq_trace_reserve(struct aq_trace_thread *t, size_
     return &t->record[head];
 }
 
-/* The record is filled in. */
+/* The record is filled in: makes it visible. */
 static void aq_trace_append(struct aq_trace_thread *t, size_t slots, uint64_t now)
 {
     const unsigned head = atomic_load_explicit(&t->head, memory_order_relaxed);
@@ -192,7 +196,7 @@ static void aq_trace_append(struct aq_trace_thread *t, size_t slots, uint64_t no
         aq_trace_flush(t);
 }
 
-/* Write a thread's records; the calling one's. */
+/* Writes the calling thread's records to the file. */
 static void aq_trace_flush(struct aq_trace_thread *t)
 {
     t->flushed = aq_now_ns();
@@ -230,14 +234,16 @@ uint64_t aq_trace_begin_slow(enum aq_trace_kind kind)
     return aq_trace_what(kind) != 0 ? aq_now_ns() : 0;
 }
 
-/* With GASNET_TRACELOCAL=no, transfers, atomics and messages of a rank with itself stay out. */
+/* With GASNET_TRACELOCAL=no, transfers, atomics and messages of a rank with itself are not
+ * recorded. */
 static bool aq_trace_is_left_out(unsigned kind, gex_Rank_t jobrank)
 {
     return !aq_trace_state.local && jobrank == aq_job.rank
            && strchr("GPRA", aq_trace_rows[kind].cat) != NULL;
 }
 
-/* A call is over: count it; its record if it is traced, to be completed and appended, else NULL. */
+/* A call has ended: counts it. Returns its record, to be completed and appended, if it is traced;
+ * else NULL. */
 static struct aq_trace_record *aq_trace_call(struct aq_trace_thread *t, unsigned kind,
                                              uint64_t began, uint64_t ended, gex_Rank_t jobrank,
                                              size_t nbytes)
@@ -278,16 +284,17 @@ void aq_trace_end_slow(enum aq_trace_kind kind, uint64_t began, gex_Rank_t jobra
 
 enum { AQ_FLOW_SENT, AQ_FLOW_CAME, AQ_FLOW_WAYS };
 
-/* The next message between two ranks in one direction. Both ends count alike: a channel keeps its
- * order. Threads of one process that send, or handle, at the same moment may swap two numbers. */
+/* Numbers the next message between two ranks in one direction. Both ends count alike, since a
+ * channel keeps its order. Threads of one process that send, or handle, at the same moment may swap
+ * two numbers. */
 static uint64_t aq_trace_number(gex_Rank_t peer, bool is_reply, unsigned way)
 {
     return atomic_fetch_add_explicit(
         &aq_trace_flows[((size_t)peer * AQ_FLOW_WAYS + way) * 2 + is_reply], 1,
-        memory_order_relaxed); /* a number, nothing else */
+        memory_order_relaxed); /* relaxed: the number needs no other data */
 }
 
-/* Sender, receiver, channel and number in 64 bits; different for all but a few in 2^64. */
+/* Sender, receiver, channel and number in 64 bits; unique with high probability. */
 static uint64_t aq_trace_flow_name(gex_Rank_t from, gex_Rank_t to, bool is_reply, uint64_t number)
 {
     uint64_t name = ((uint64_t)from << 32 | to) * UINT64_C(0x9E3779B97F4A7C15);
@@ -297,7 +304,7 @@ static uint64_t aq_trace_flow_name(gex_Rank_t from, gex_Rank_t to, bool is_reply
     return name != 0 ? name : 1;
 }
 
-/* What is known of the message that an event sends or handles. */
+/* What is known about the message that an event sends or handles. */
 struct aq_trace_message {
     gex_Rank_t jobrank;
     uint8_t handler, nargs;
@@ -419,7 +426,7 @@ void aq_trace_text(enum aq_trace_kind kind, const char *fmt, ...)
 
 /* --- start and end --- */
 
-static atomic_int aq_trace_owner; /* thread that writes, 0 none */
+static atomic_int aq_trace_owner; /* thread that writes; 0: none */
 
 bool aq_trace_lock(bool on_exit)
 {
@@ -488,9 +495,8 @@ void aq_trace_finish(const char *why, bool in_signal)
 
     if (!aq_trace_is_wanted() || atomic_flag_test_and_set_explicit(&once, memory_order_relaxed))
         return;
-    __atomic_store_n(&aq_trace_switch.on, 0,
-                     __ATOMIC_RELAXED); /* threads that run on record no more */
-    /* half of GASNET_EXITTIMEOUT: the rest is for what follows */
+    __atomic_store_n(&aq_trace_switch.on, 0, __ATOMIC_RELAXED); /* running threads stop recording */
+    /* half of GASNET_EXITTIMEOUT: the rest is for the remaining steps of the shutdown */
     aq_trace_state.end_by = aq_now_ns() + aq_spawn_jobarea()->exit_timeout_ms * UINT64_C(500000);
     locked = aq_trace_lock(true);
     in_signal = in_signal || !locked;
@@ -513,7 +519,8 @@ void aq_trace_finish(const char *why, bool in_signal)
 void aq_trace_fini(void)
 {
     struct aq_trace_thread *t =
-        atomic_load_explicit(&aq_trace_state.threads, memory_order_relaxed); /* no other thread */
+        /* relaxed: there is no other thread */
+        atomic_load_explicit(&aq_trace_state.threads, memory_order_relaxed);
 
     aq_trace_finish(NULL, false);
     while (t != NULL) {

@@ -1,6 +1,6 @@
 /*
- * aq_trace_client.c - what clients write into traces and statistics themselves: the table behind
- * the GASNETT_TRACE_* and GASNETT_STATS_* macros.
+ * aq_trace_client.c - what clients add to traces and statistics themselves: the table behind the
+ * GASNETT_TRACE_* and GASNETT_STATS_* macros.
  *
  * Threads   any, also in handlers
  * Uses      core/aq_trace_internal.h, include/gasnet/tools_trace.h
@@ -24,7 +24,7 @@ static int aq_trace_category_in(const struct aq_trace_sink *sink, uint32_t mask,
            && (cat == 'U' || (mask & UINT32_C(1) << (cat - 'A')) != 0);
 }
 
-/* The text lives until the same thread asks again. */
+/* The text is valid until the same thread asks again. */
 static const char *aq_trace_mask_text(const struct aq_trace_sink *sink, uint32_t mask)
 {
     static _Thread_local char text[2][32];
@@ -72,7 +72,7 @@ static void aq_client_trace_set_local(int on)
         aq_trace_state.local = on != 0;
 }
 
-/* --- source lines: a thread's own --- */
+/* --- source lines of the calling thread --- */
 
 static void aq_client_set_line(const char *file, unsigned line)
 {
@@ -114,7 +114,7 @@ static int aq_client_stats_enabled(char category)
 
 static void aq_client_stats_text(int force, const char *text)
 {
-    (void)force; /* who does not force has asked whether H is on */
+    (void)force; /* the caller has tested whether H is on */
     aq_stats_text(text);
 }
 

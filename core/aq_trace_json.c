@@ -1,11 +1,11 @@
 /*
  * aq_trace_json.c - records as a Chrome trace, the format that Perfetto and chrome://tracing open.
  *
- * One JSON array, an event a line, so that several ranks can add to one file and a reader can do
- * with part of it: the format lets the closing bracket be missing. A rank is a process of the
- * timeline (pid), a thread of it a thread (tid); times are microseconds since the job's start.
- * A call is a complete event (ph X); a message carries bind_id in the event that sends it and
- * in the one that handles it, which viewers show as an arrow; text is an instant (ph i).
+ * The trace is one JSON array with one event in each line, so that several ranks can append to one
+ * file and readers accept a part of it: the closing bracket may be missing. A rank is a process of
+ * the timeline (pid), a thread of it a thread (tid); times are microseconds since the job's start.
+ * A call is a complete event (ph X). A message has a bind_id in the event that sends it and in the
+ * one that handles it, which viewers show as an arrow. Text is an instant (ph i).
  *
  * Threads   under aq_trace_lock(), or alone on the way out
  * Uses      core/aq_trace_internal.h
@@ -23,9 +23,9 @@
 #include "core/aq_job.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_TRACE_LINE_MAX 8192 /* bytes that one event can need: text in the widest escapes */
+#define AQ_TRACE_LINE_MAX 8192 /* maximum bytes of an event: text in the longest escapes */
 
-/* Whoever writes uses one; a signal handler that interrupted a writer the other. */
+/* One buffer for ordinary writers, one for a signal handler that has interrupted a writer. */
 static char aq_trace_text_of[2][256 * 1024];
 
 const char *aq_trace_category(char cat)
@@ -64,7 +64,7 @@ const char *aq_trace_category(char cat)
 
 /* --- one event --- */
 
-/* What came before the job's time 0, the start of this rank for instance, began then. */
+/* Times before the job's time 0, such as the start of this rank, become 0. */
 static uint64_t aq_trace_job_ns(uint64_t when)
 {
     const int64_t ns = (int64_t)(when - aq_trace_state.base) + aq_trace_state.offset;
@@ -107,7 +107,8 @@ static void aq_trace_put_handler(struct aq_trace_out *out, const struct aq_trace
 
     aq_trace_put(out, ",\"handler\":");
     aq_trace_put_number(out, record->handler);
-    /* a sender knows its own name for the number, which is as a rule the receiver's too */
+    /* the sender knows only its own name for the handler number, which is usually the receiver's
+     * too */
     if (name != NULL) {
         aq_trace_put(out, ",\"function\":");
         aq_trace_put_json(out, name, strnlen(name, 100));
@@ -153,7 +154,7 @@ static void aq_trace_put_call(struct aq_trace_out *out, const struct aq_trace_re
     aq_trace_put(out, "}},\n");
 }
 
-/* A moment with a text; shown as a mark across the thread. */
+/* A moment with a text; shown as a mark on the thread. */
 static void aq_trace_put_mark(struct aq_trace_out *out, unsigned kind, unsigned tid, uint64_t when,
                               const char *text, size_t len, const char *file, uint32_t line)
 {
@@ -170,7 +171,7 @@ static void aq_trace_put_mark(struct aq_trace_out *out, unsigned kind, unsigned 
     aq_trace_put(out, "}},\n");
 }
 
-/* What viewers show as the name of a rank or of a thread. */
+/* The name of a rank or of a thread in viewers. */
 static void aq_trace_put_name(struct aq_trace_out *out, const char *what, unsigned tid,
                               const char *word, uint32_t number)
 {
@@ -198,14 +199,16 @@ void aq_trace_json_flush(struct aq_trace_thread *t, bool in_signal)
     struct aq_trace_out out = { start, start + sizeof(aq_trace_text_of[0]) };
     /* acquire: pairs with the release in aq_trace_append() */
     const unsigned head = atomic_load_explicit(&t->head, memory_order_acquire);
-    unsigned at = atomic_load_explicit(&t->tail, memory_order_relaxed); /* under the lock */
+    /* relaxed: under the lock */
+    unsigned at = atomic_load_explicit(&t->tail, memory_order_relaxed);
     const unsigned number = atomic_load_explicit(&t->number, memory_order_relaxed);
     unsigned events = 0;
 
     if (aq_trace_sink.fd < 0 || at >= head || !aq_exit_is_own_process())
-        return; /* a process that the rank has forked leaves its parent's records alone */
+        return; /* a forked child process must not write its parent's records */
     if (atomic_load_explicit(&t->named, memory_order_relaxed) != number) {
-        atomic_store_explicit(&t->named, number, memory_order_relaxed); /* under the lock */
+        /* relaxed: under the lock */
+        atomic_store_explicit(&t->named, number, memory_order_relaxed);
         aq_trace_put_name(&out, "thread_name", number, "thread", number);
     }
     while (at < head) {
@@ -222,7 +225,7 @@ void aq_trace_json_flush(struct aq_trace_thread *t, bool in_signal)
         if ((aq_trace_out_space(&out) < AQ_TRACE_LINE_MAX || at >= head)) {
             if (!aq_trace_json_send(&out, start, in_signal))
                 break;
-            atomic_store_explicit(&t->tail, at, memory_order_relaxed); /* under the lock */
+            atomic_store_explicit(&t->tail, at, memory_order_relaxed); /* relaxed: under the lock */
             aq_trace_state.events += events;
             events = 0;
         }
@@ -258,7 +261,7 @@ void aq_trace_json_begin(void)
     aq_trace_json_send(&out, start, false);
 }
 
-/* A rank that was in a long wait when it was ended shows it, up to now. */
+/* Shows a long wait that the end of the rank has interrupted, up to now. */
 static void aq_trace_put_open_wait(struct aq_trace_out *out, uint64_t now)
 {
     static const char *const names[AQ_WAIT_KINDS] = {
@@ -270,7 +273,8 @@ static void aq_trace_put_open_wait(struct aq_trace_out *out, uint64_t now)
         [AQ_WAIT_COLL] = "collective",
     };
     const struct aq_jobarea_rank *slot = &aq_spawn_jobarea()->rank[aq_spawn_info()->host_rank];
-    const uint64_t wait = atomic_load_explicit(&slot->wait, memory_order_relaxed); /* a report */
+    /* relaxed: only a report */
+    const uint64_t wait = atomic_load_explicit(&slot->wait, memory_order_relaxed);
     const uint64_t since = atomic_load_explicit(&slot->wait_since, memory_order_relaxed);
     const uint32_t kind = (uint32_t)(wait >> 32), peer = (uint32_t)wait;
 
@@ -308,7 +312,7 @@ void aq_trace_json_end(const char *why, bool in_signal)
     aq_trace_put(&out, ",\"events\":");
     aq_trace_put_number(&out, aq_trace_state.events);
     aq_trace_put(&out, "}}");
-    /* who is last closes the array; if a rank was killed, nobody does, and readers do not mind */
+    /* the last rank closes the array; if a rank was killed, no rank does, which readers accept */
     last = !aq_trace_sink.is_shared;
     if (!last) {
         aq_trace_put(&out, ",\n");

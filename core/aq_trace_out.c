@@ -1,8 +1,8 @@
 /*
- * aq_trace_out.c - text for traces and statistics, put together without stdio.
+ * aq_trace_out.c - text for traces and statistics, composed without stdio.
  *
- * What a rank has recorded is written on every way out, also from the handler of a fatal signal:
- * nothing here allocates, locks or looks at the locale.
+ * Records are written at every kind of exit, also in the handler of a fatal signal: nothing here
+ * allocates, locks or reads the locale.
  *
  * Threads   any; each struct aq_trace_out is on its caller's stack
  * Uses      core/aq_trace_internal.h
@@ -74,7 +74,7 @@ void aq_trace_put_padded(struct aq_trace_out *out, const char *text, size_t widt
         *out->at++ = ' ';
 }
 
-/* The length of a well-formed UTF-8 sequence at text, 0 if there is none. */
+/* Returns the length of a well-formed UTF-8 sequence at text, 0 if there is none. */
 static size_t aq_trace_utf8(const char *text, size_t len)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -85,14 +85,14 @@ static size_t aq_trace_utf8(const char *text, size_t len)
     for (size_t i = 1; i < size; i++)
         if ((c[i] & 0xc0) != 0x80)
             return 0;
-    /* too long a form, half of a pair, beyond the last character */
+    /* overlong forms, surrogates, beyond the last character */
     if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f)
         || (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
         return 0;
     return size;
 }
 
-/* A client's text may hold anything; what is not UTF-8 becomes a question mark. */
+/* A client's text may contain any bytes; what is not UTF-8 becomes a question mark. */
 void aq_trace_put_json(struct aq_trace_out *out, const char *text, size_t len)
 {
     aq_trace_put_char(out, '"');

@@ -1,16 +1,16 @@
 /*
- * aq_trace_sink.c - the files that traces and statistics go to.
+ * aq_trace_sink.c - the files of traces and statistics.
  *
- * A name with % in it is a file for each rank; without, all ranks add to one file: pieces that are
- * whole lines, each in one write to its end, under a lock on the file. A piece that a dying rank or
- * a full disk has cut is taken away again, so that only whole lines stay.
+ * A name with % in it stands for one file for each rank. Without %, all ranks append to one file:
+ * blocks of whole lines, each in one write, under a lock on the file. If a dying rank or a full
+ * disk has cut a block, its incomplete line is removed, so that the file has whole lines only.
  *
- * Owns      both sinks; the memory that the ranks of a host share, for their sums and for knowing
- *           who is the last to write
+ * Owns      both sinks; the memory that the ranks of a host share, for their sums and to find the
+ *           last one to write
  * Threads   opening: one, at start; writing: under aq_trace_lock()
- * Promise   a file that cannot be opened or written is complained of once in a job, which then goes
- *           on; so is one whose reader takes nothing: no write waits longer than AQ_SINK_STALL_MS,
- *           nor, on the way out, than half of GASNET_EXITTIMEOUT
+ * Promise   a file that cannot be opened or written is reported once in a job, which then goes on.
+ *           So is a file whose reader takes nothing: no write waits longer than AQ_SINK_STALL_MS
+ *           nor, at shutdown, than half of GASNET_EXITTIMEOUT
  * Uses      core/aq_trace_internal.h, other/spawn
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -39,20 +39,20 @@
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_TRACE_FD      7     /* slot of aq_spawn_host_fd() */
-#define AQ_SINK_LOCK_MS  2000  /* how long to wait for a rank that holds the file's lock */
-#define AQ_SINK_STALL_MS 10000 /* how long a pipe, a terminal or a socket may take nothing */
-#define AQ_SINK_TAIL     65536 /* where to look for the last whole line of a file */
+#define AQ_SINK_LOCK_MS  2000  /* limit of the wait for a rank that holds the file's lock */
+#define AQ_SINK_STALL_MS 10000 /* limit of the wait for a pipe, a terminal or a socket */
+#define AQ_SINK_TAIL     65536 /* bytes in which the last whole line of a file is searched */
 
 struct aq_trace_sink aq_trace_sink AQ_JOB_STATE = { .variable = "GASNET_TRACEFILE", .fd = -1 };
 struct aq_trace_sink aq_stats_sink AQ_JOB_STATE = { .variable = "GASNET_STATSFILE", .fd = -1 };
 struct aq_trace_common *aq_trace_common AQ_JOB_STATE;
-static size_t aq_trace_common_bytes AQ_JOB_STATE; /* mapped; 0: from the heap */
+static size_t aq_trace_common_bytes AQ_JOB_STATE; /* bytes mapped; 0: from the heap */
 
 static struct aq_trace_sink *const aq_sinks[2] = { &aq_trace_sink, &aq_stats_sink };
 
-/* What ranks tell each other at start. */
+/* What ranks exchange at start. */
 struct aq_trace_hello {
-    int32_t error[2]; /* errno of opening; 0: open or not tried */
+    int32_t error[2]; /* errno of opening; 0: opened, or not tried */
     uint8_t listed[2];
     uint64_t mono, real; /* the two clocks, ns */
 };
@@ -64,7 +64,7 @@ static int aq_sink_index(const struct aq_trace_sink *sink)
     return sink == &aq_stats_sink;
 }
 
-/* -, stdout and stderr are what they are called elsewhere; else -1. */
+/* Recognises -, stdout and stderr as names of descriptors; else returns -1. */
 static int aq_sink_console(const char *name)
 {
     if (strcmp(name, "-") == 0 || strcasecmp(name, "stderr") == 0)
@@ -72,7 +72,7 @@ static int aq_sink_console(const char *name)
     return strcasecmp(name, "stdout") == 0 ? STDOUT_FILENO : -1;
 }
 
-/* Each % becomes the rank. */
+/* Replaces each % by the rank. */
 static void aq_sink_expand(struct aq_trace_sink *sink, const char *name, gex_Rank_t rank)
 {
     struct aq_trace_out out = { sink->path, sink->path + sizeof(sink->path) - 1 };
@@ -88,8 +88,9 @@ static void aq_sink_expand(struct aq_trace_sink *sink, const char *name, gex_Ran
 
 /* --- opening --- */
 
-/* stdout or stderr. O_NONBLOCK belongs to the open file, which the program and its shell share: a
- * terminal or a pipe is opened again. Where that is not allowed, poll() comes before each write. */
+/* Opens stdout or stderr. O_NONBLOCK belongs to the open file, which the program and its shell
+ * share: a terminal or a pipe is opened a second time. Where that is not allowed, poll() precedes
+ * each write. */
 static int aq_sink_open_console(int console)
 {
     struct stat status;
@@ -104,7 +105,7 @@ static int aq_sink_open_console(int console)
 
 static int aq_sink_open_file(struct aq_trace_sink *sink, bool create)
 {
-    /* O_NONBLOCK: a pipe without a reader is not waited for */
+    /* O_NONBLOCK: does not wait for a pipe's reader */
     const int flags =
         O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (create ? O_TRUNC : 0);
     const int console = aq_sink_console(sink->path);
@@ -135,7 +136,7 @@ static void aq_sink_close(struct aq_trace_sink *sink)
     sink->fd = -1;
 }
 
-/* The ranks' own files, and rank 0 the common one: before the others add to it. */
+/* Opens the ranks' own files and, on rank 0, the common one, before others append to it. */
 static void aq_sink_open_first(struct aq_trace_sink *sink, const char *name, bool listed,
                                struct aq_trace_hello *hello)
 {
@@ -151,7 +152,7 @@ static void aq_sink_open_first(struct aq_trace_sink *sink, const char *name, boo
         hello->error[i] = aq_sink_open_file(sink, true);
 }
 
-/* All ranks have come past the above. Tells of what could not be opened, once. */
+/* Runs when all ranks have done the above. Reports once what could not be opened. */
 static void aq_sink_open_rest(struct aq_trace_sink *sink, const struct aq_trace_hello *all)
 {
     const int i = aq_sink_index(sink);
@@ -176,10 +177,10 @@ static void aq_sink_open_rest(struct aq_trace_sink *sink, const struct aq_trace_
                 strerror(error));
 }
 
-/* Rank 0's time 0, and how far this host's clock is from rank 0's: nothing on one host. */
+/* Sets rank 0's time 0, and the offset of this host's clock from rank 0's: nothing on one host. */
 static void aq_trace_align_clocks(const struct aq_trace_hello *all)
 {
-    const uint32_t own = aq_spawn_info()->host_ranks[0]; /* the same for all ranks of this host */
+    const uint32_t own = aq_spawn_info()->host_ranks[0]; /* equal for all ranks of this host */
 
     aq_trace_state.base = all[0].mono;
     aq_trace_state.offset =
@@ -195,7 +196,8 @@ static uint64_t aq_trace_real_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The memory that the ranks of this host share; private if there is none, which costs the sums. */
+/* Maps the memory that the ranks of this host share; private memory if that fails, without common
+ * sums. */
 static void aq_trace_map_shared(const struct aq_trace_hello *all)
 {
     const struct aq_spawn_info *spawn = aq_spawn_info();
@@ -262,7 +264,7 @@ void aq_trace_sinks_open(void)
 
 /* --- writing --- */
 
-/* When a wait that begins now has to be over. */
+/* The deadline of a wait that begins now. */
 static uint64_t aq_sink_limit(unsigned ms)
 {
     const uint64_t limit = aq_now_ns() + ms * UINT64_C(1000000);
@@ -271,7 +273,7 @@ static uint64_t aq_sink_limit(unsigned ms)
                                                                        : limit;
 }
 
-/* Keep the other ranks out; without success after a while, go on all the same. */
+/* Locks the file against other ranks; continues without the lock after a timeout. */
 static void aq_sink_lock(const struct aq_trace_sink *sink, short how)
 {
     struct flock lock = { .l_type = how, .l_whence = SEEK_SET };
@@ -283,7 +285,7 @@ static void aq_sink_lock(const struct aq_trace_sink *sink, short how)
         nanosleep(&ms, NULL);
 }
 
-/* The file's length, after half a line that somebody left at its end is gone. */
+/* Returns the file's length, after removing an incomplete line at its end. */
 static off_t aq_sink_whole(const struct aq_trace_sink *sink)
 {
     static char tail[AQ_SINK_TAIL];
@@ -303,14 +305,14 @@ static off_t aq_sink_whole(const struct aq_trace_sink *sink)
     return ftruncate(sink->fd, length) == 0 ? length : lseek(sink->fd, 0, SEEK_END);
 }
 
-/* The first to find out says so. */
+/* The first rank that finds a failure reports it. */
 static void aq_sink_complain(struct aq_trace_sink *sink, int error, bool in_signal)
 {
     atomic_uint *warned =
         aq_trace_common != NULL ? &aq_trace_common->warned[aq_sink_index(sink)] : NULL;
 
     sink->failed = true;
-    /* relaxed: one of several says it, whichever */
+    /* relaxed: any one of several may report it */
     if (!in_signal
         && (warned == NULL || atomic_exchange_explicit(warned, 1, memory_order_relaxed) == 0))
         aq_warn("%s: cannot write to %s: %s; nothing more is written there, and the job goes on",
@@ -319,8 +321,7 @@ static void aq_sink_complain(struct aq_trace_sink *sink, int error, bool in_sign
     aq_sink_close(sink);
 }
 
-/* As much of text as a pipe takes at once or not at all, up to the end of a line if there is one.
- * */
+/* Returns how much of text a pipe takes atomically, up to the end of a line if there is one. */
 static size_t aq_sink_whole_lines(const char *text, size_t len)
 {
     const char *end;
@@ -331,7 +332,7 @@ static size_t aq_sink_whole_lines(const char *text, size_t len)
     return end != NULL ? (size_t)(end + 1 - text) : PIPE_BUF;
 }
 
-/* write(), but for a reader who takes nothing: EAGAIN once the time is over */
+/* write() with a timeout for a reader that takes nothing: EAGAIN */
 static ssize_t aq_sink_put(const struct aq_trace_sink *sink, const char *text, size_t len)
 {
     const uint64_t limit = aq_sink_limit(AQ_SINK_STALL_MS);
@@ -392,14 +393,14 @@ void aq_trace_sink_reopen(struct aq_trace_sink *sink)
     aq_sink_close(sink);
     aq_sink_expand(sink, aq_env_str(sink == &aq_stats_sink ? AQ_ENV_STATSFILE : AQ_ENV_TRACEFILE),
                    first);
-    (void)aq_sink_open_file(sink, false); /* if it is gone, so be it */
+    (void)aq_sink_open_file(sink, false); /* a failure is ignored */
 }
 
 bool aq_trace_sink_last(struct aq_trace_sink *sink)
 {
     const int i = aq_sink_index(sink);
 
-    /* acq_rel: the last one sees the others' sums, which came before */
+    /* acq_rel: the last rank sees the others' sums, which were stored before */
     return atomic_fetch_add_explicit(&aq_trace_common->finished[i], 1, memory_order_acq_rel) + 1
            == aq_trace_common->writers[i];
 }

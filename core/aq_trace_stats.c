@@ -1,9 +1,9 @@
 /*
- * aq_trace_stats.c - statistics: how often each kind of call, how many bytes, how long.
+ * aq_trace_stats.c - statistics: number, bytes and time of each kind of call.
  *
- * A thread counts in a table of its own. At the end a rank adds its threads' tables up, writes its
- * section, and leaves the sums in the memory that the ranks of a host share; whoever is the last
- * on the host adds those up in turn and writes the section of all of them.
+ * A thread counts in its own table. At the end a rank sums its threads' tables, writes its section,
+ * and stores the sums in the memory that the ranks of a host share. The last rank of the host sums
+ * those in turn and writes the section of all of them.
  *
  * Threads   aq_stats_add() any; the rest under aq_trace_lock(), or alone on the way out
  * Uses      core/aq_trace_internal.h
@@ -29,8 +29,8 @@
 #define AQ_STATS_CALLBACKS 16
 #define AQ_STATS_LINE_MAX  2048
 
-/* Headings, and under which one a kind stands: an enumeration that goes one up at a heading, and at
- * a row up and back again. */
+/* Headings, and the heading of each kind: an enumeration that increases by one at a heading, and
+ * not at a row. */
 static const char *const aq_stats_groups[] = {
 #define AQ_TRACE_GROUP(id, title) title,
 #define AQ_TRACE(id, cat, name, form)
@@ -47,7 +47,7 @@ static const uint8_t aq_stats_group_of[AQ_TRACE_KIND_COUNT] = {
 #include "core/aq_trace.def"
 };
 
-/* Sections are put together here, the one of a signal handler's apart. */
+/* Buffers for sections, one of them for signal handlers. */
 static char aq_stats_text_of[2][64 * 1024];
 static struct aq_trace_count aq_stats_sums[AQ_TRACE_KIND_COUNT] AQ_JOB_STATE;
 
@@ -59,7 +59,7 @@ static struct {
 
 /* --- counting --- */
 
-/* relaxed, all: one thread writes, and a reader takes what it finds */
+/* relaxed, all: one thread writes, and a reader takes the value that it finds */
 static uint64_t aq_tally_get(const atomic_uint_fast64_t *value)
 {
     return atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)value, memory_order_relaxed);
@@ -91,16 +91,17 @@ static void aq_tally_note(uint64_t value, bool first, atomic_uint_fast64_t *sum,
 void aq_stats_add(struct aq_trace_thread *t, unsigned kind, uint64_t ns, uint64_t nbytes)
 {
     struct aq_trace_tally *tally = &t->tally[kind];
-    /* acquire: pairs with the release of whoever resets the statistics */
+    /* acquire: pairs with the release of the reset */
     const unsigned epoch = atomic_load_explicit(&aq_trace_state.epoch, memory_order_acquire);
     uint64_t calls;
 
-    if (AQ_UNLIKELY(atomic_load_explicit(&t->epoch, memory_order_relaxed) != epoch)) /* its own */
+    /* relaxed: private */
+    if (AQ_UNLIKELY(atomic_load_explicit(&t->epoch, memory_order_relaxed) != epoch))
         aq_tally_clear(t, epoch);
     calls = aq_tally_get(&tally->calls);
     aq_tally_note(nbytes, calls == 0, &tally->bytes, &tally->bytes_min, &tally->bytes_max);
     aq_tally_note(ns, calls == 0, &tally->ns, &tally->ns_min, &tally->ns_max);
-    /* release: who reads the number of calls finds the rest filled in */
+    /* release: a reader of the number of calls finds the rest filled in */
     atomic_store_explicit(&tally->calls, calls + 1, memory_order_release);
 }
 
@@ -121,7 +122,7 @@ static void aq_count_merge(struct aq_trace_count *into, const struct aq_trace_co
     into->ns_max = MAX(into->ns_max, from->ns_max);
 }
 
-/* All threads of this process. */
+/* Sums over all threads of this process. */
 static void aq_stats_sum(struct aq_trace_count *sums)
 {
     /* acquire: pairs with the release in aq_trace_create() */
@@ -165,7 +166,7 @@ static void aq_stats_send(struct aq_stats_page *page)
     page->out.at = page->start;
 }
 
-/* "R> " and then room for a line. */
+/* Writes "R> " and leaves space for a line. */
 static struct aq_trace_out *aq_stats_line(struct aq_stats_page *page)
 {
     if (aq_trace_out_space(&page->out) < AQ_STATS_LINE_MAX)
@@ -271,7 +272,7 @@ void aq_stats_text(const char *text)
     }
 }
 
-/* What a callback prints with: the section is being written, and its lock is held. */
+/* The section that is being written, for the print function of callbacks; its lock is held. */
 static struct aq_stats_page *aq_stats_open_page AQ_JOB_STATE;
 
 static void aq_stats_print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -301,7 +302,8 @@ void aq_stats_register(void (*callback)(void (*print)(const char *fmt, ...)))
 
     aq_lock_acquire(&aq_stats_clients.lock);
     count =
-        atomic_load_explicit(&aq_stats_clients.count, memory_order_relaxed); /* under the lock */
+        /* relaxed: under the lock */
+        atomic_load_explicit(&aq_stats_clients.count, memory_order_relaxed);
     if (callback != NULL && count < AQ_STATS_CALLBACKS) {
         aq_stats_clients.callback[count] = callback;
         /* release: pairs with the acquire in aq_stats_call_clients() */
@@ -310,7 +312,7 @@ void aq_stats_register(void (*callback)(void (*print)(const char *fmt, ...)))
     aq_lock_release(&aq_stats_clients.lock);
 }
 
-/* Not from the handler of a fatal signal: who knows what the client's code needs. */
+/* Not in the handler of a fatal signal, since the client's code may need anything. */
 static void aq_stats_call_clients(struct aq_stats_page *page)
 {
     const unsigned count = atomic_load_explicit(&aq_stats_clients.count, memory_order_acquire);
@@ -360,7 +362,8 @@ void aq_stats_write(bool in_signal)
     aq_stats_send(&page);
 }
 
-/* The ranks of this host together. Where each rank has its own file, it goes to the first one's. */
+/* Writes the section of all ranks of this host. Where each rank has its own file, it goes to the
+ * first one's. */
 static void aq_stats_write_job(bool in_signal)
 {
     const uint32_t host_size = aq_spawn_info()->host_size;
@@ -396,7 +399,7 @@ void aq_stats_end(bool in_signal)
         aq_stats_write_job(in_signal);
 }
 
-/* --- what both kinds of output begin with --- */
+/* --- the beginning of both kinds of output --- */
 
 static void aq_trace_read_command(char *line, size_t size)
 {

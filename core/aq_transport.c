@@ -28,7 +28,7 @@ uint32_t aq_job_find_local(gex_Rank_t jobrank)
     return low < aq_job.nbrhd_size && nbrhd[low].gex_jobrank == jobrank ? low : UINT32_MAX;
 }
 
-/* A table is pointers from one of its entries to the end: none of them may be missing. */
+/* A table consists of pointers from one of its entries to the end: none of them may be NULL. */
 static void aq_transport_check(const struct aq_conduit_ops *ops)
 {
     const size_t first = offsetof(struct aq_conduit_ops, probe);
