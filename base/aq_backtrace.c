@@ -2,10 +2,11 @@
 /*
  * aq_backtrace.c - see aq_backtrace.h.
  *
- * A way either runs a program that looks at us (gdb and its like), whose output comes back through
- * a pipe, or writes by itself, into a file in memory. Either way each line goes out behind the
- * rank in brackets, in one write(2). Used in signal handlers: fork, exec, waitpid, read, write, and
- * backtrace(), which was called once before so that it loads nothing later.
+ * A backtrace method either runs a program that examines this process (such as gdb), whose output
+ * comes back through a pipe, or writes itself, into a file in memory. In both cases each line is
+ * printed by one write(2), behind the rank in brackets. Used in signal handlers: fork, exec,
+ * waitpid, read, write, and backtrace(), which was called once before so that it loads nothing
+ * later.
  */
 #include "base/aq_backtrace.h"
 
@@ -32,12 +33,12 @@
 
 volatile int gasnet_frozen;
 
-/* the client's, filled in or defined by it; an empty one is in our object */
+/* the client's backtrace method, filled in or defined by it; an empty one is in this object */
 __attribute__((weak)) gasnett_backtrace_type_t gasnett_backtrace_user;
 
 void (*aq_freeze_hook)(bool frozen);
 
-/* A program that prints the stacks of another; PID stands for the number of that. */
+/* A program that prints the stacks of another process; PID stands for that process's number. */
 struct aq_backtrace_program {
     const char *name, *program;
     const char *all[AQ_BACKTRACE_ARGS], *one[AQ_BACKTRACE_ARGS];
@@ -73,7 +74,7 @@ static struct {
 
 /* --- configuration --- */
 
-/* the program's path, NULL if there is none in PATH */
+/* returns the program's path, NULL if there is none in PATH */
 static char *aq_backtrace_find(const char *program)
 {
     const char *dir = getenv("PATH");
@@ -129,10 +130,10 @@ static void aq_backtrace_add_named(const char *name, size_t len)
             aq_backtrace_add(AQ_BACKTRACE_PROGRAM, program, path);
         return;
     }
-    /* other systems' names: nothing of the kind here */
+    /* names of other systems' methods: not available here */
 }
 
-/* Looks for the programs, and has libc load what backtrace() needs: neither is for every start. */
+/* Looks for the programs, and makes libc load what backtrace() needs: not done at every start. */
 static void aq_backtrace_prepare(void)
 {
     const char *at = aq_backtrace_cfg.types, *own = gasnett_backtrace_user.name;
@@ -140,7 +141,7 @@ static void aq_backtrace_prepare(void)
 
     if (aq_backtrace_cfg.prepared)
         return;
-    if (at == NULL) { /* a client that has a way of its own wants it used */
+    if (at == NULL) { /* a client that has its own method wants it used */
         if (own != NULL)
             aq_backtrace_add_named(own, strlen(own));
         at = "GDB,EXECINFO";
@@ -154,7 +155,7 @@ static void aq_backtrace_prepare(void)
             aq_backtrace_add_named(at, len);
         at += len;
     }
-    /* what always works, last */
+    /* last, what always works */
     aq_backtrace_add(AQ_BACKTRACE_EXECINFO, NULL, NULL);
     backtrace(frame, 1);
     aq_backtrace_cfg.prepared = true;
@@ -202,7 +203,7 @@ static void aq_backtrace_write(int fd, const char *text, size_t len)
     }
 }
 
-/* everything that can be read from one file to another, each line led by who we are; bytes read */
+/* copies everything from one file to another, the rank before each line; returns bytes read */
 static size_t aq_backtrace_relay(int from, int to)
 {
     struct aq_line line = { .len = 0 };
@@ -218,7 +219,7 @@ static size_t aq_backtrace_relay(int from, int to)
                 aq_line_put(&line, one);
                 continue;
             }
-            line.text[line.len] = '\n'; /* in the place of the closing NUL */
+            line.text[line.len] = '\n'; /* replaces the closing NUL */
             aq_backtrace_write(to, line.text, line.len + 1);
             line.len = 0;
             aq_line_put(&line, aq_backtrace_cfg.who);
@@ -232,7 +233,7 @@ static size_t aq_backtrace_relay(int from, int to)
     return all;
 }
 
-/* --- ways --- */
+/* --- methods --- */
 
 static _Noreturn void aq_backtrace_exec(const struct aq_backtrace_program *program,
                                         const char *path, const char *pid)
@@ -246,7 +247,8 @@ static _Noreturn void aq_backtrace_exec(const struct aq_backtrace_program *progr
     _exit(127);
 }
 
-/* Another process looks at us: it needs our leave where the kernel restricts ptrace to parents. */
+/* Another process examines this one, which must permit that where the kernel restricts ptrace to
+ * parents. */
 static bool aq_backtrace_by_program(const struct aq_backtrace_program *program, const char *path,
                                     int fd)
 {
@@ -267,7 +269,7 @@ static bool aq_backtrace_by_program(const struct aq_backtrace_program *program, 
         close(go[1]), close(out[0]);
         dup2(out[1], STDOUT_FILENO);
         dup2(out[1], STDERR_FILENO);
-        if (read(go[0], &word, 1) == 1) /* until we may be traced */
+        if (read(go[0], &word, 1) == 1) /* waits until tracing is permitted */
             aq_backtrace_exec(program, path, pid_text.text);
         _exit(127);
     }
@@ -283,7 +285,7 @@ static bool aq_backtrace_by_program(const struct aq_backtrace_program *program, 
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* libc finds the frames, the files' symbol tables their names */
+/* libc finds the frames, the files' symbol tables the names */
 static int aq_backtrace_execinfo(int fd)
 {
     void *frames[AQ_BACKTRACE_FRAMES];
@@ -298,7 +300,7 @@ static int aq_backtrace_execinfo(int fd)
         aq_line_put(&line, i < 10 ? "  0x" : " 0x");
         aq_line_put_number(&line, (uintptr_t)at, 16);
         aq_line_put(&line, " ");
-        aq_symbol_put(&line, i > 0 ? at - 1 : at); /* where the call is, not where it returns to */
+        aq_symbol_put(&line, i > 0 ? at - 1 : at); /* address of the call, not of the return */
         aq_line_put(&line, "\n");
         aq_backtrace_write(fd, line.text, line.len);
     }

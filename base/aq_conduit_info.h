@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_conduit_info.h - what a conduit says about itself to the library, gasnetrun and aq-info.
+ * aq_conduit_info.h - what the library, gasnetrun and aq-info need to know about a conduit.
  *
  * Each conduit defines one struct aq_conduit_info, aq_NAME_info in conduits/NAME/aq_NAME_info.c:
- * constant data that depends on this header only, so that programs without a job have it too.
- * Nothing outside a conduit's folder compares its name: ask the field that says what is meant.
+ * constant data that depends on this header only, so that programs without a job have it too. Code
+ * outside a conduit's folder never compares its name: it tests the field that says what matters.
  */
 #ifndef AQ_CONDUIT_INFO_H
 #define AQ_CONDUIT_INFO_H
@@ -47,15 +47,14 @@ struct aq_conduit_info {
     bool
         /* values of variables are encoded for a launcher that gasnetrun does not know */
         encodes_env;
-    bool
-        names_mpirun; /* the conduit's module holds the command by which its programs are started */
+    bool names_mpirun; /* the conduit's module contains the command that starts its programs */
 };
 
-/* The conduits of conduits/list.m4, in this order, ended by NULL. In a library those that it holds,
- * in gasnetrun all. */
+/* The conduits of conduits/list.m4, in this order, ended by NULL: in a library those that it
+ * contains, in gasnetrun all. */
 extern const struct aq_conduit_info *const aq_conduit_infos[];
 
-/** aq_conduit_info_find - the conduit of that name, or NULL. */
+/** aq_conduit_info_find - returns the conduit of that name, or NULL. */
 const struct aq_conduit_info *aq_conduit_info_find(const char *name);
 
 #endif

@@ -39,8 +39,8 @@ const struct aq_env_range aq_env_ranges[AQ_ENV_ID_COUNT] = {
 };
 
 struct aq_env_value {
-    const char *text;     /* what the user gave, NULL if nothing */
-    const char *computed; /* default that the program worked out, for the report */
+    const char *text;     /* as the user set it, NULL if unset */
+    const char *computed; /* computed default, for the report */
     atomic_bool was_read;
     union {
         bool yes;
@@ -54,9 +54,8 @@ struct aq_env_value {
 
 static struct aq_env_value aq_env_values[AQ_ENV_ID_COUNT];
 static bool aq_env_is_init;
-static char
-    aq_env_wrong[1024]; /* what is to be said of a value that cannot be used; "" if there is none */
-static bool aq_env_prints_late; /* after the report, on rank 0, with GASNET_VERBOSEENV */
+static char aq_env_wrong[1024]; /* message about a value that cannot be used; "" if there is none */
+static bool aq_env_prints_late; /* after the report: on rank 0, with GASNET_VERBOSEENV */
 
 /* ---- values -------------------------------------------------------------------------------- */
 
@@ -178,8 +177,7 @@ static void aq_env_load_default(int id)
 
 static void aq_env_refuse_later(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* the first thing that is wrong is kept until the ranks of a host can say it once for all of them
- * */
+/* stores the first error until the ranks of a host can print it once for all of them */
 static void aq_env_refuse_later(const char *fmt, ...)
 {
     va_list args;
@@ -223,13 +221,13 @@ static void aq_env_load_user(int id)
             row->name, text, range);
     else
         return;
-    aq_env_load_default(id); /* what happens until the job ends does not go by it */
+    aq_env_load_default(id); /* what runs until the job ends must not depend on the wrong value */
 }
 
 static void aq_env_load(void)
 {
     aq_env_wrong[0] = '\0';
-    /* all defaults first: a fatal error about one variable reads others on its way out */
+    /* all defaults first: a fatal error about one variable reads others */
     for (int id = 0; id < AQ_ENV_ID_COUNT; id++)
         aq_env_load_default(id);
     for (int id = 0; id < AQ_ENV_ID_COUNT; id++)
@@ -282,17 +280,17 @@ void aq_env_adopt_aliases(const struct aq_env_aliases *aliases, bool warns)
 
 static void aq_env_show_row(enum aq_env_id id);
 
-/* the value of a row, checked for its type; the first reading is remembered for the report */
+/* returns the value of a row, after checking its type; remembers the first read for the report */
 static struct aq_env_value *aq_env_read(enum aq_env_id id, unsigned types)
 {
     struct aq_env_value *value = &aq_env_values[id];
 
     if (!aq_env_is_init)
-        aq_env_load_default(id); /* a fatal error before init passes here */
+        aq_env_load_default(id); /* a fatal error before init calls this */
     if ((types >> aq_env_rows[id].type & 1) == 0)
         aq_fatal("%s was read as another type than %s", aq_env_rows[id].name,
                  aq_env_type_name(aq_env_rows[id].type));
-    /* relaxed: the mark only keeps a line from being printed twice */
+    /* relaxed: the mark only prevents a line from being printed twice */
     if (!atomic_load_explicit(&value->was_read, memory_order_relaxed)
         && !atomic_exchange_explicit(&value->was_read, true, memory_order_relaxed)
         && aq_env_prints_late)
@@ -382,7 +380,7 @@ void aq_env_display(const char *name, const char *value, const char *meaning, bo
         aq_log_print("%s", line);
 }
 
-/* equal but for blanks and case: "64KB" and "64 KB" */
+/* equal except for blanks and case: "64KB" and "64 KB" */
 static bool aq_env_same_text(const char *a, const char *b)
 {
     for (;; a++, b++) {
@@ -457,7 +455,7 @@ static void aq_env_report_misspellings(void)
     }
 }
 
-/* other/spawn reads these by name, because the launcher is built from it too */
+/* read by name in other/spawn, because the launcher uses that too */
 static const enum aq_env_id aq_env_of_spawn[] = {
     AQ_ENV_PSHM_NODES,      AQ_ENV_SMP_SPAWNER,     AQ_ENV_SPAWN_VERBOSE,      AQ_ENV_EXITTIMEOUT,
     AQ_ENV_EXITTIMEOUT_MAX, AQ_ENV_EXITTIMEOUT_MIN, AQ_ENV_EXITTIMEOUT_FACTOR,
@@ -475,7 +473,7 @@ void aq_env_report(uint32_t rank)
             if (atomic_load_explicit(&aq_env_values[id].was_read, memory_order_relaxed))
                 aq_env_show_row((enum aq_env_id)id);
         aq_env_prints_late = true;
-        /* not unasked: some clients set names of their own that look like ours */
+        /* only on request: some clients set variables whose names look like the library's */
         aq_env_report_misspellings();
     }
 }

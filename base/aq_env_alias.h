@@ -12,14 +12,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define AQ_ENV_ALIAS_NAME 64 /* room for the longest spelling */
+#define AQ_ENV_ALIAS_NAME 64 /* length of the longest spelling */
 
 typedef const char *(*aq_env_getter_t)(const char *name);
 
 struct aq_env_alias {
-    const char *value;             /* NULL: nobody set it */
-    char name[AQ_ENV_ALIAS_NAME];  /* the spelling that value comes from */
-    char other[AQ_ENV_ALIAS_NAME]; /* a spelling with another value; "" if there is none */
+    const char *value;             /* NULL: unset */
+    char name[AQ_ENV_ALIAS_NAME];  /* the spelling that is used */
+    char other[AQ_ENV_ALIAS_NAME]; /* a spelling with another value; "": none */
     const char *other_value;
 };
 
@@ -35,8 +35,8 @@ bool aq_env_alias_has_prefix(const struct aq_env_aliases *aliases, const char *n
 /**
  * aq_env_alias_find - look for GASNET_X, PREFIX_X, X.
  * x    the short name, as MASTERIP
- * get  how to read a variable: getenv or the library's own
- * Returns the value, NULL if none is set; out says which spelling it was
+ * get  reads a variable: getenv or the library's own
+ * Returns the value, NULL if none is set; out holds the spelling
  */
 const char *aq_env_alias_find(const struct aq_env_aliases *aliases, const char *x,
                               aq_env_getter_t get, struct aq_env_alias *out);
@@ -45,9 +45,9 @@ typedef bool (*aq_env_setter_t)(const char *name, const char *value);
 typedef void (*aq_env_alias_warn_t)(const struct aq_env_alias *alias);
 
 /**
- * aq_env_alias_adopt - give GASNET_X the value that counts, so that everybody else need only look
- * there. warn  called for each variable whose spellings contradict each other; may be NULL
- * Returns whether anything was set
+ * aq_env_alias_adopt - set GASNET_X to the value that counts, so that other code reads only that.
+ * warn  called for each variable whose spellings contradict each other; may be NULL
+ * Returns true if anything was set
  */
 bool aq_env_alias_adopt(const struct aq_env_aliases *aliases, aq_env_getter_t get,
                         aq_env_setter_t set, aq_env_alias_warn_t warn);

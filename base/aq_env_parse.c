@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_env_parse.c - from text to values: the forms that environment variables may have.
- * Threads   no state; any thread
- * Promise   never reads past the text; accepts no trailing rubbish; the decimal point is a point
- *           whatever the locale, which is why strtod() is not used here
+ * aq_env_parse.c - parsers of the forms that environment variables may have.
+ * Threads   any: no state
+ * Promise   never reads past the text; rejects trailing characters; the decimal point is a point in
+ *           every locale, which is why strtod() is not used here
  * Uses      libc only
  */
 #include "base/aq_env.h"
@@ -47,7 +47,7 @@ bool aq_env_parse_bool(const char *text, bool *out)
     return false;
 }
 
-/* a hexadecimal or decimal whole number that fits; false leaves *p alone */
+/* parses a hexadecimal or decimal whole number that fits; false leaves *p unchanged */
 static bool aq_parse_whole(const char **p, uint64_t *out)
 {
     const char *s = *p;
@@ -90,7 +90,7 @@ bool aq_env_parse_int(const char *text, int64_t *out)
     return true;
 }
 
-/* digits[.digits] without sign; long double holds every 64-bit whole number exactly */
+/* parses digits[.digits] without sign; long double represents every 64-bit whole number exactly */
 static bool aq_parse_decimal(const char **p, long double *out)
 {
     const char *s = *p;
@@ -147,7 +147,7 @@ bool aq_env_parse_real(const char *text, double *out)
     return true;
 }
 
-/* the factor of K, KB, KiB, M...; 1 for B; false if p does not hold exactly such a word */
+/* returns the factor of K, KB, KiB, M...; 1 for B; false if p is no such word */
 static bool aq_parse_size_unit(const char *p, uint64_t *factor_out)
 {
     static const char suffixes[] = "KMGT";
@@ -201,7 +201,7 @@ bool aq_env_parse_size(const char *text, const char *unit, uint64_t *bytes_out)
     return true;
 }
 
-/* nanoseconds in a unit of time, 0 if the word is none */
+/* returns nanoseconds in a unit of time, 0 if the word is none */
 static double aq_parse_time_unit(const char *p)
 {
     static const struct {
@@ -238,7 +238,7 @@ bool aq_env_parse_time(const char *text, const char *unit, double *out)
     return true;
 }
 
-/* fraction of memory: a number below 1, as 0.85 or 2/3, and nothing else */
+/* parses a fraction of memory: a number below 1, as 0.85 or 2/3 */
 static bool aq_parse_fraction(const char *text, double *out)
 {
     double value;
@@ -334,7 +334,7 @@ bool aq_env_parse_choice(const char *text, const char *words, unsigned *index_ou
     }
 }
 
-/* hexadecimal digits behind 0x; what does not fit becomes the largest number */
+/* parses hexadecimal digits behind 0x; a number that is too large becomes the largest one */
 static const char *aq_parse_hex(const char *p, long double *out)
 {
     long double value = 0;

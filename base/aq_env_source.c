@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_env_source.c - where a variable's text comes from; see aq_env_source.h.
- * Owns      two blocks of NAME=VALUE strings (own, job) and the list of what the client sets
- * Threads   the blocks come while the process has one thread; the list only grows
+ * aq_env_source.c - the sources of a variable's text; see aq_env_source.h.
+ * Owns      two blocks of NAME=VALUE strings (own, job) and the list of values that the client sets
+ * Threads   the blocks are set while the process has one thread; the list only grows
  * Uses      base/aq_env.h, base/aq_log.h
  */
 #include "base/aq_env_source.h"
@@ -54,7 +54,7 @@ static void aq_env_set_index(struct aq_env_set *set)
         set->entries[set->count++] = set->block + at;
 }
 
-/* copy one string; with decode, %0HH becomes the byte HH (a launcher's encoding) */
+/* copies one string; with decode, %0HH becomes the byte HH (a launcher's encoding) */
 static size_t aq_env_copy_entry(char *to, const char *from, bool decode)
 {
     char *start = to;
@@ -114,8 +114,8 @@ void aq_env_keep_job_block(const char *block, size_t len)
     if (copy == NULL)
         aq_fatal("no memory for %zu bytes of environment", len);
     memcpy(copy, block, len);
-    copy[len] = '\0'; /* also ends a block whose last string is not ended */
-    /* an earlier block stays: strings in it may have been handed out */
+    copy[len] = '\0'; /* also ends a block whose last string has no NUL */
+    /* an earlier block is kept: strings in it may have been returned to callers */
     aq_env_job.block = copy;
     aq_env_job.len = len;
     aq_env_set_index(&aq_env_job);
@@ -141,14 +141,15 @@ const char *aq_env_own_entry(size_t i)
 
 /* ---- what the client sets ------------------------------------------------------------------ */
 
-/* The latest comes first; none is ever freed, since its text may have been handed out. */
+/* The newest is first. Entries are never freed, since their text may have been returned to
+ * callers. */
 struct aq_env_own_value {
     struct aq_env_own_value *next;
-    const char *name, *text; /* text NULL: not set */
+    const char *name, *text; /* text NULL: removed */
 };
 
 static struct aq_env_own_value *_Atomic aq_env_own_values;
-static pthread_mutex_t aq_env_libc = PTHREAD_MUTEX_INITIALIZER; /* around setenv and getenv */
+static pthread_mutex_t aq_env_libc = PTHREAD_MUTEX_INITIALIZER; /* protects setenv and getenv */
 
 static const struct aq_env_own_value *aq_env_find_own(const char *name)
 {
@@ -173,7 +174,7 @@ bool aq_env_change(const char *name, const char *text)
     rc = text != NULL ? setenv(name, text, 1) : unsetenv(name);
     if (rc == 0) {
         own->next = atomic_load_explicit(&aq_env_own_values, memory_order_relaxed);
-        /* release: whoever finds it sees its members */
+        /* release: a reader that finds it sees its members */
         atomic_store_explicit(&aq_env_own_values, own, memory_order_release);
     }
     pthread_mutex_unlock(&aq_env_libc);
@@ -193,7 +194,7 @@ const char *aq_env_get(const char *name)
     return found != NULL ? found : aq_env_set_find(&aq_env_own, name);
 }
 
-/* a decoded copy that stays; the same one for the same text */
+/* returns a decoded copy that is never freed; the same one for the same text */
 static const char *aq_env_keep_decoded(const char *text)
 {
     static struct aq_env_own_value *saved; /* name: as encoded; under aq_env_libc */

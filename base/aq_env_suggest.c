@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_env_suggest.c - which known variable a name is a misspelling of, perhaps.
+ * aq_env_suggest.c - finds the known variable that a name may be a misspelling of.
  * Threads   no state; any thread
  * Uses      base/aq_env.h (the table of rows)
  */
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* families that belong to other conduits, to parts not in this build, or to build systems */
+/* prefixes that belong to other conduits, to parts not in this build, or to build systems */
 static const char *const aq_env_foreign[] = {
     "GASNET_IBV_",  "GASNET_OFI_",      "GASNET_UCX_",      "GASNET_MPI_",   "GASNET_COLL_",
     "GASNET_VIS_",  "GASNET_FIREHOSE_", "GASNET_TSC_",      "GASNET_MALLOC", "GASNET_TRACE",
@@ -27,7 +27,7 @@ static unsigned aq_env_min(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* edit distance with transposition of neighbours (optimal string alignment) */
+/* edit distance with transposition of adjacent characters (optimal string alignment) */
 static unsigned aq_env_distance(const char *a, const char *b)
 {
     enum { LONGEST = 47 };
@@ -53,14 +53,14 @@ static unsigned aq_env_distance(const char *a, const char *b)
     return rows[la % 3][lb];
 }
 
-/* the rows whose names, with _ and a number behind, are variables too */
+/* the rows whose names with _ and a number appended are variables too */
 static const bool aq_env_numbered[AQ_ENV_ID_COUNT] = {
 #define AQ_ENV(id, name, type, unit, dflt, help)
 #define AQ_ENV_NUMBERED(id) [AQ_ENV_##id] = true,
 #include "base/aq_env_rows.def"
 };
 
-/* GASNET_IBV_PORTS_3 or GASNET_IBV_PORTS_0_1: that setting for some of the processes */
+/* GASNET_IBV_PORTS_3 or GASNET_IBV_PORTS_0_1: the setting for some of the processes */
 static bool aq_env_is_numbered(const char *name)
 {
     for (int id = 0; id < AQ_ENV_ID_COUNT; id++) {
@@ -93,7 +93,7 @@ const char *aq_env_suggest(const char *name)
         if (strncmp(known, "GASNET_", 7) != 0 && strncmp(known, "AQ_", 3) != 0)
             continue;
         distance = aq_env_distance(suffix, aq_env_suffix(known));
-        /* in a short name two changes make another word */
+        /* in a short name two changes make a different word */
         if (distance < min && (distance < 2 || strlen(suffix) > 5)) {
             min = distance;
             best = known;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_ident.c - "$Key: value $" strings, by which launchers learn what an executable was built for
+ * aq_ident.c - "$Key: value $" strings, which tell launchers what an executable was built for
  * (`ident a.out`, upcxx-run, gasnetrun).
  * Owns      one constant; compiled once for each archive, with its conduit's headers
  * Form      one blank after the colon and one before the closing dollar; scanners split at '$'
@@ -29,7 +29,7 @@
 
 #define AQ_IDENT(key, value) "$" key ": " value " $\0"
 
-/* conduits/NAME/ident.h, if the conduit has one, says what stands here instead */
+/* conduits/NAME/ident.h, if it exists, replaces these strings */
 #ifdef AQ_CONDUIT_IDENT
 #include AQ_CONDUIT_IDENT
 #else

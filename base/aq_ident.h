@@ -6,7 +6,7 @@
 #define AQ_IDENT_H
 
 /* "$Key: value $" strings, one after the other, each ended by a NUL; an empty one ends the list.
- * Start-up refers to it, so that every executable that links the archive carries it. */
+ * Start-up refers to it, so that every executable linked with the archive contains it. */
 extern const char aq_ident_strings[];
 
 /**

@@ -1,7 +1,8 @@
 /*
- * aq_line.h - text for one write(2), put together without stdio: for signal handlers.
+ * aq_line.h - text for one write(2), composed without stdio: for signal handlers.
  *
- * What does not fit is left out. Depends on nothing of ours. SPDX-License-Identifier: BSD-3-Clause
+ * Text that does not fit is dropped. Depends on no other header of the library.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_LINE_H
 #define AQ_LINE_H

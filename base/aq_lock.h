@@ -1,9 +1,9 @@
 /*
  * aq_lock.h - the only place where seq and par differ: short locks and shared counters.
  *
- * A seq library is entered by one thread, so that its locks are empty and its counters plain.
- * An aq_lock protects a few instructions, never a client handler; a waiter spins, then
- * gives the processor away, since the owner may have been descheduled.
+ * A seq library is entered by one thread: its locks are empty and its counters plain. An aq_lock
+ * protects a few instructions, never a client handler. A waiter spins, then yields the processor,
+ * since the owner may have been descheduled.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_LOCK_H
@@ -34,8 +34,8 @@ typedef struct aq_lock {
 
 static inline bool aq_lock_try(aq_lock *lock)
 {
-    /* acquire: pairs with the release in aq_lock_release(). The look first keeps the line
-     * shared while somebody else holds the lock. */
+    /* acquire: pairs with the release in aq_lock_release(). The relaxed load keeps the line shared
+     * while another thread holds the lock. */
     return atomic_load_explicit(&lock->locked, memory_order_relaxed) == 0
            && atomic_exchange_explicit(&lock->locked, 1, memory_order_acquire) == 0;
 }
@@ -52,11 +52,11 @@ static inline void aq_lock_acquire(aq_lock *lock)
 
 static inline void aq_lock_release(aq_lock *lock)
 {
-    /* release: the next owner sees what we wrote */
+    /* release: the next owner sees what this one wrote */
     atomic_store_explicit(&lock->locked, 0, memory_order_release);
 }
 
-#else /* one thread */
+#else /* seq */
 
 typedef struct aq_lock {
     char unused;
@@ -89,8 +89,8 @@ typedef struct aq_counter {
     atomic_uint_fast64_t value;
 } aq_counter;
 
-/* Adds and returns the new value. release and acquire: whoever sees a count of completions
- * also sees what was completed. */
+/* Adds n and returns the new value. release and acquire: a reader of a count of completions also
+ * sees what was completed. */
 static inline uint64_t aq_counter_add(aq_counter *counter, uint64_t n)
 {
 #if AQ_THREADED

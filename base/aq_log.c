@@ -31,7 +31,7 @@ static _Atomic uint64_t *_Atomic aq_log_dedup; /* see aq_log_set_dedup() */
 
 static const char *const aq_log_level_names[] = { "none", "error", "warn", "info", "debug" };
 
-/* relaxed, here and below: a lone value that guards nothing */
+/* relaxed, here and below: the value protects no other data */
 void aq_log_set_rank(uint32_t rank)
 {
     atomic_store_explicit(&aq_log_my_rank, (long long)rank, memory_order_relaxed);
@@ -71,7 +71,7 @@ bool aq_log_set_level(const char *text)
 
 static void aq_log_emit(const char *line, size_t len)
 {
-    (void)aq_say(STDERR_FILENO, line, len); /* nowhere else to say it */
+    (void)aq_say(STDERR_FILENO, line, len); /* a failure cannot be reported anywhere else */
 }
 
 static size_t aq_log_clamp(int printed, size_t space)
@@ -95,7 +95,7 @@ size_t aq_log_who(char *buf, size_t space)
     return aq_log_clamp(snprintf(buf, space, "%s:%ld", host, (long)getpid()), space);
 }
 
-/* append the formatted text to line, which holds used bytes, and send it with one newline */
+/* appends the formatted text to line, which holds used bytes, and writes it with one newline */
 static void aq_log_finish(char *line, size_t used, const char *fmt, va_list args)
 {
     static const char cut[] = " [...]";
@@ -114,11 +114,11 @@ static void aq_log_finish(char *line, size_t used, const char *fmt, va_list args
 
 void aq_log_set_dedup(_Atomic uint64_t *logged)
 {
-    /* relaxed: the word is there before any other thread, and stays */
+    /* relaxed: set before there is another thread, and never changed */
     atomic_store_explicit(&aq_log_dedup, logged, memory_order_relaxed);
 }
 
-/* Has another rank of this host printed the same text? */
+/* Returns true if another rank of this host has printed the same text. */
 static bool aq_log_is_duplicate(const char *fmt, va_list args)
 {
     char text[AQ_LOG_LINE_MAX];
@@ -136,13 +136,13 @@ static bool aq_log_is_duplicate(const char *fmt, va_list args)
     for (const char *c = text; *c != '\0'; c++)
         hash = (hash ^ (unsigned char)*c) * 1099511628211u;
     hash |= 1; /* never 0 */
-    /* relaxed: the word says all there is to know */
+    /* relaxed: the word itself is all that is needed */
     return !atomic_compare_exchange_strong_explicit(logged, &first, hash, memory_order_relaxed,
                                                     memory_order_relaxed)
            && first == hash;
 }
 
-/* An error, as opposed to what does not stop a job. */
+/* Reports an error that makes a call fail; notices and warnings go elsewhere. */
 static void aq_log_failure(const char *head, const char *fmt, va_list args)
 {
     int saved = errno;

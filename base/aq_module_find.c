@@ -1,13 +1,13 @@
 /*
- * aq_module_find.c - where the module of a conduit is.
+ * aq_module_find.c - finds the module of a conduit.
  *
- * Looked for, in this order: the folder that the user names (AQ_MODULE_DIR), and then nowhere else;
- * aqueduct/ beside the shared library that this code is in; modules/ (a build folder) and
+ * Search order: only the folder that the user names (AQ_MODULE_DIR), if there is one; else
+ * aqueduct/ beside the shared library that contains this code; modules/ (a build folder) and
  * lib/aqueduct/ (an installed tree) in the folders above the program; the folder that configure was
- * told. So a tree works wherever it was moved. What lies above the program is taken only from who
- * could have changed the program itself: above /tmp/x/prog is everybody's /tmp/modules.
+ * told. A tree therefore works wherever it is moved. A folder above the program counts only if its
+ * owner could have changed the program itself: above /tmp/x/prog, anybody can make /tmp/modules.
  *
- * Uses      nothing of core, for gasnetrun looks as the program will. SPDX-License-Identifier:
+ * Uses      nothing of core, since gasnetrun searches as the program will. SPDX-License-Identifier:
  *           BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -22,16 +22,16 @@
 #include "base/aq_module.h"
 
 #define AQ_MODULE_ABOVE \
-    4 /* folders above the program that are looked at: build/tests/conformance/bin */
+    4 /* folders above the program that are searched: build/tests/conformance/bin */
 
-/* What is looked for, and where it is. */
+/* What is searched for, and the result. */
 struct aq_module_search {
     const char *name;
     char *path;
     size_t len;
 };
 
-/* Is dir/aq-NAME.so there, usable or not? */
+/* Returns true if dir/below/aq-NAME.so exists, usable or not. */
 static bool aq_module_try(const struct aq_module_search *search, const char *dir, const char *below)
 {
     const int len = snprintf(search->path, search->len, "%s%s/aq-%s.so", dir, below, search->name);
@@ -39,7 +39,7 @@ static bool aq_module_try(const struct aq_module_search *search, const char *dir
     return len > 0 && (size_t)len < search->len && access(search->path, F_OK) == 0;
 }
 
-/* Cuts the last component off; false if there is none. */
+/* Removes the last component; false if there is none. */
 static bool aq_module_up(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -50,7 +50,8 @@ static bool aq_module_up(char *path)
     return true;
 }
 
-/* Is a file or folder root's, ours or the program's owner's, and nobody else's to write? */
+/* Returns true if a file or folder belongs to root, to this user or to the program's owner, and no
+ * other user may write to it. */
 static bool aq_module_is_safe(const char *path, uid_t owner)
 {
     struct stat is;
@@ -59,7 +60,7 @@ static bool aq_module_is_safe(const char *path, uid_t owner)
            && (is.st_mode & S_IWOTH) == 0;
 }
 
-/* Is dir/below/aq-NAME.so there, and could no unauthenticated peer have put it there? */
+/* Returns true if dir/below/aq-NAME.so exists, and no other user could have put it there. */
 static bool aq_module_try_above(const struct aq_module_search *search, const char *dir,
                                 const char *below, uid_t owner)
 {
@@ -75,8 +76,8 @@ static bool aq_module_try_above(const struct aq_module_search *search, const cha
     return safe;
 }
 
-/* Of a program that contains this code there is no library: what lies beside a program is not
- * trusted for that. */
+/* A program that contains this code itself has no library beside it, and a folder beside a program
+ * is not trusted as one. */
 static bool aq_module_beside_library(const struct aq_module_search *search)
 {
     static const char self;

@@ -1,8 +1,8 @@
 /*
- * aq_platform.c - how many cores and how much memory this process may use.
+ * aq_platform.c - the number of cores and the memory that this process may use.
  *
- * A container's share is smaller than its host: the affinity mask and the cgroup's quota and
- * limit (version 2 and 1, at every level up to the root) are all looked at.
+ * A container's share is smaller than its host: the affinity mask and the cgroup's quota and limit
+ * (versions 2 and 1, at every level up to the root) all count.
  * Uses libc only. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -16,7 +16,7 @@
 
 #define AQ_PATH_MAX 1024
 
-/* The first line of a small file; false if there is none. */
+/* Reads the first line of a small file; false if there is none. */
 static bool aq_platform_read_line(const char *path, char *line, size_t size)
 {
     FILE *file = fopen(path, "re");
@@ -29,7 +29,7 @@ static bool aq_platform_read_line(const char *path, char *line, size_t size)
     return found;
 }
 
-/* Where this process's cgroup of a hierarchy is: controller "" is version 2. */
+/* Finds this process's cgroup of a hierarchy: controller "" is version 2. */
 static bool aq_platform_cgroup_path(const char *controller, char *path, size_t size)
 {
     char line[AQ_PATH_MAX];
@@ -56,7 +56,7 @@ static bool aq_platform_cgroup_path(const char *controller, char *path, size_t s
     return found;
 }
 
-/* Call look(directory, state) for a cgroup directory and each of its parents. */
+/* Calls look(directory, state) for a cgroup directory and each of its parents. */
 static void aq_platform_each_cgroup(const char *root, const char *controller,
                                     void (*look)(const char *dir, void *state), void *state)
 {

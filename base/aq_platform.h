@@ -1,8 +1,8 @@
 /*
- * aq_platform.h - the machine: cache lines, spinning, clock, how many cores we may use.
+ * aq_platform.h - the machine: cache lines, spinning, clock, available cores and memory.
  *
  * Every platform test of the library is here, so that other files need no #if.
- * Depends on nothing of ours. SPDX-License-Identifier: BSD-3-Clause
+ * Depends on no other header of the library. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_PLATFORM_H
 #define AQ_PLATFORM_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#ifndef AQ_LIKELY /* the same words as in include/gasnet/basics.h */
+#ifndef AQ_LIKELY /* the same definitions as in include/gasnet/basics.h */
 #define AQ_LIKELY(cond)   __builtin_expect(!!(cond), 1)
 #define AQ_UNLIKELY(cond) __builtin_expect(!!(cond), 0)
 #endif
@@ -21,7 +21,7 @@
 #define AQ_PAGE_SIZE  4096
 #define AQ_HUGE_PAGE  ((size_t)2 << 20)
 
-/* Tell the core that we spin: saves power and gives a hyper-thread the pipeline. */
+/* Tells the core that this thread spins: saves power and gives the pipeline to a hyper-thread. */
 static inline void aq_cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -61,14 +61,14 @@ static inline size_t aq_round_up(size_t value, size_t power_of_two)
     return (value + power_of_two - 1) & ~(power_of_two - 1);
 }
 
-/* Cores this process may use: the affinity mask (allowed), cut by the cgroup's quota (which reads
- * files: a host's ranks share the answer, see aq_spawn_host_facts()); at least 1. */
+/* Number of cores this process may use, at least 1: the affinity mask (allowed), reduced by the
+ * cgroup's quota. Reads files: a host's ranks share the result, see aq_spawn_host_facts(). */
 unsigned aq_cores_available(void);
 unsigned aq_cores_allowed(void);
 unsigned aq_cores_quota(void);
 
-/* Bytes of memory this process's host or container has: physical memory, cut by the
- * cgroup's limit. *what_out, if not NULL, says which of the two it was. */
+/* Bytes of memory of this process's host or container: physical memory, reduced by the cgroup's
+ * limit. *what_out, if not NULL, says which of the two it was. */
 uint64_t aq_memory_available(const char **what_out);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * aq_rc.h - the one return convention inside: 0 done, positive not yet, negative failed.
+ * aq_rc.h - the internal return codes: 0 done, positive not yet, negative failed.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_RC_H
@@ -13,10 +13,10 @@ enum aq_rc {
     AQ_ERR_ARG = -2,
     AQ_ERR_RESOURCE = -3,
     AQ_ERR_SYS = -4,  /* a system call failed; its errno has been logged */
-    AQ_ERR_NOSUP = -5 /* not supported: the caller has another way */
+    AQ_ERR_NOSUP = -5 /* not supported: the caller has an alternative */
 };
 
-/* The code that the interface knows for one of ours; called once, at the API. */
+/* Translates an internal code to the interface's; called once, at the API. */
 int aq_rc_to_gasnet(int rc);
 
 #endif

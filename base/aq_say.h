@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_say.h - last words to a console whose reader may have stopped: a message must not keep a job
- * from ending.
+ * aq_say.h - messages of a process that ends: a console whose reader has stopped must not block the
+ * end of the job.
  * Threads   any, signal handlers included: poll and write only
  * Uses      libc only
  */
@@ -15,10 +15,10 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#define AQ_SAY_MS 500 /* how long a pipe or a terminal may take nothing */
+#define AQ_SAY_MS 500 /* how long to wait for a pipe or a terminal that takes nothing */
 
 /**
- * aq_say - write len bytes of text to fd; the rest is lost if it takes nothing for AQ_SAY_MS.
+ * aq_say - write len bytes of text to fd. The rest is lost if fd takes nothing for AQ_SAY_MS.
  * Returns true if all was written
  */
 static inline bool aq_say(int fd, const char *text, size_t len)
@@ -33,7 +33,7 @@ static inline bool aq_say(int fd, const char *text, size_t len)
         if (ready == 0)
             return false;
         done = write(fd, text,
-                     len < PIPE_BUF ? len : PIPE_BUF); /* what a pipe with room takes at once */
+                     len < PIPE_BUF ? len : PIPE_BUF); /* a pipe with space takes so much at once */
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0)

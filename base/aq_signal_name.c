@@ -29,7 +29,7 @@ const char *aq_signal_name(int sig)
     return "signal";
 }
 
-/* a whole number of at most two digits, 0 if it is none */
+/* a whole number of at most two digits; 0 if the text is none */
 static int aq_signal_parse_number(const char *text, size_t len)
 {
     int value = 0;

@@ -7,11 +7,11 @@
 
 #include <stddef.h>
 
-/** aq_signal_name - "SIGSEGV" for 11; "signal" for what has no name. */
+/** aq_signal_name - "SIGSEGV" for 11; "signal" for a signal without a name. */
 const char *aq_signal_name(int sig);
 
-/** aq_signal_parse - the number for "SIGSEGV", "segv" or "11", len bytes; 0 if it is none of these.
- * */
+/** aq_signal_parse - the number of "SIGSEGV", "segv" or "11", len bytes; 0 if the text is none of
+ * these. */
 int aq_signal_parse(const char *text, size_t len);
 
 #endif

@@ -3,8 +3,8 @@
  * aq_symbol.c - see aq_symbol.h.
  *
  * The dynamic linker knows exported functions only, and a program exports none unless it was linked
- * with -rdynamic. The file's own symbol table has them all, static ones too, until it is stripped.
- * Allocates nothing: the file is mapped, looked through, and unmapped.
+ * with -rdynamic. The file's own symbol table has them all, static ones too, unless it was
+ * stripped. Nothing is allocated: the file is mapped, searched, and unmapped.
  */
 #include "base/aq_symbol.h"
 
@@ -28,7 +28,7 @@ static bool aq_symbol_in(const struct aq_symbol_file *file, uint64_t offset, uin
     return offset <= file->size && size <= file->size - offset;
 }
 
-/* in one symbol table: the function that holds at; false if none does */
+/* finds the function that contains `at` in one symbol table; false if there is none */
 static bool aq_symbol_look(const struct aq_symbol_file *file, const ElfW(Shdr) * table,
                            const ElfW(Shdr) * strings, uintptr_t at, struct aq_line *line)
 {
@@ -116,7 +116,7 @@ void aq_symbol_put(struct aq_line *line, const void *address)
         aq_line_put(line, "+0x");
         aq_line_put_number(line, at - (uintptr_t)info.dli_saddr, 16);
     } else {
-        /* the program's own name may be relative to a folder that it has left */
+        /* the program's own name may be relative to a folder that it is no longer in */
         const char *path = access(info.dli_fname, R_OK) == 0 ? info.dli_fname : "/proc/self/exe";
 
         if (!aq_symbol_from_table(path, at, (uintptr_t)info.dli_fbase, line))

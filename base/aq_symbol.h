@@ -8,7 +8,8 @@
 
 #include "base/aq_line.h"
 
-/** aq_symbol_put - append "function+0x12 (file)" for an address, or what of it can be known. */
+/** aq_symbol_put - appends "function+0x12 (file)" for an address, or as much of that as is
+ * known. */
 void aq_symbol_put(struct aq_line *line, const void *address);
 
 #endif

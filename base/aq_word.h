@@ -1,9 +1,9 @@
 /*
  * aq_word.h - copies that do not tear aligned words.
  *
- * A transfer of 1, 2, 4 or 8 bytes aligned to their size is never seen half written, by a thread of
- * the owner that looks at the same moment. Relaxed: what orders them is the message that brought
- * them, or follows.
+ * A transfer of 1, 2, 4 or 8 bytes aligned to their size is never seen half written by a thread of
+ * the owner that reads at the same moment. relaxed: the message that precedes or follows a transfer
+ * orders it.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_WORD_H
@@ -23,7 +23,7 @@ static inline bool aq_is_word(const void *addr, size_t nbytes)
     return nbytes <= 8 && (nbytes & (nbytes - 1)) == 0 && ((uintptr_t)addr & (nbytes - 1)) == 0;
 }
 
-/* Copy to memory that others may look at. */
+/* Copies to memory that others may read. */
 static inline void aq_word_write(void *dest, const void *src, size_t nbytes)
 {
     uint64_t word = 0;
@@ -49,7 +49,7 @@ static inline void aq_word_write(void *dest, const void *src, size_t nbytes)
     }
 }
 
-/* Copy from memory that others may write to. */
+/* Copies from memory that others may write. */
 static inline void aq_word_read(void *dest, const void *src, size_t nbytes)
 {
     uint64_t word = 0;
