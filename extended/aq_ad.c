@@ -1,18 +1,18 @@
 /*
- * aq_ad.c - atomic domains: life, queries, and the ways out of line of include/gasnet/atomic.h.
+ * aq_ad.c - atomic domains: creation, queries, and the out-of-line part of include/gasnet/atomic.h.
  *
- * A domain decides at its creation how targets are served, the same for all its operations: targets
- * that are mapped in this process by the processor's atomics, all others by messages whose handlers
- * use the same atomics at the target (aq_ad_ref.c); or, if the conduit offers it for all the
- * operations of the domain, every target by the conduit's. So operations on one word are atomic
- * with each other whichever way they took. No state of a domain is needed at the target: it may be
- * used before others have made it.
+ * A domain decides at its creation how targets are served, the same for all its operations. Targets
+ * that are mapped in this process are served by the processor's atomics, all others by messages
+ * whose handlers use the same atomics at the target (aq_ad_ref.c). If the conduit offers it for all
+ * operations of the domain, the conduit's atomics serve every target. Operations on one word are
+ * therefore atomic with each other, whichever path they take. A domain needs no state at the
+ * target: it may be used before others have made it.
  *
  * Owns      domains, from Create to Destroy
- * Threads   any; a domain does not change but for the client's pointer
- * Promise   GEX_FLAG_AD_REL orders before the message leaves, GEX_FLAG_AD_ACQ once the operation is
- *           known to be complete: at return if there is no event, else in the call that finds the
- *           event or the category complete, whose looks at the counts all acquire
+ * Threads   any; a domain does not change, except the client's pointer
+ * Promise   GEX_FLAG_AD_REL orders before the message leaves. GEX_FLAG_AD_ACQ orders once the
+ *           operation is known to be complete: at return if there is no event, else in the call
+ *           that finds the event or the category complete, whose loads of the counts acquire
  * Uses      core/aq_op.h, extended/aq_ad.h
  * See       GASNet-EX specification 0.19, Remote atomics
  * SPDX-License-Identifier: BSD-3-Clause
@@ -66,7 +66,7 @@ gex_OP_t aq_ad_ops_of(gex_DT_t dt)
     }
 }
 
-/* The library's switch over opcodes, for calls whose opcode is not a constant. */
+/* A switch over opcodes, for calls whose opcode is not a constant. */
 #define AQ_AD_DEFINE_APPLY(T, t, C, word)                                        \
     void aq_ad_apply_##t(word *at, C *result_p, gex_OP_t opcode, word a, word b, \
                          gex_Flags_t flags)                                      \
@@ -90,7 +90,7 @@ void aq_ad_apply(gex_DT_t dt, void *at, void *result_p, gex_OP_t opcode, uint64_
     }
 }
 
-/* --- the domains there are --- */
+/* --- live domains --- */
 
 static aq_lock aq_ad_lock = AQ_LOCK_INITIALIZER;
 static struct aq_ad *aq_ad_live AQ_JOB_STATE;
@@ -150,7 +150,7 @@ static void aq_ad_check_create(const gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, g
     const char *const call = "gex_AD_Create";
     const gex_Flags_t favors =
         GEX_FLAG_AD_FAVOR_MY_RANK | GEX_FLAG_AD_FAVOR_MY_NBRHD | GEX_FLAG_AD_FAVOR_REMOTE;
-    /* these mean nothing for a domain: who passes them reads them back by gex_AD_QueryFlags */
+    /* flags without effect on a domain, which gex_AD_QueryFlags returns */
     const gex_Flags_t hints = GEX_FLAG_SELF_SEG_UNKNOWN | GEX_FLAG_SELF_SEG_SOME
                               | GEX_FLAG_SELF_SEG_BOUND | GEX_FLAG_SELF_SEG_OFFSET
                               | GEX_FLAG_PEER_SEG_UNKNOWN | GEX_FLAG_PEER_SEG_SOME
@@ -196,7 +196,7 @@ static inline void aq_ad_check_create(const gex_AD_t *ad_p, gex_TM_t tm, gex_DT_
 
 #endif
 
-/* --- life and queries --- */
+/* --- creation and queries --- */
 
 void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_Flags_t flags)
 {
@@ -216,7 +216,7 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
                                       .flags = flags };
     ad->by_conduit = aq_job.remote->ad_serves(dt, ops, flags);
     ad->native = !ad->by_conduit && (aq_job.local->caps & AQ_CAP_LOAD_STORE) != 0;
-    /* a table where nothing is mapped: inline operations take the way out of line */
+    /* a table where nothing is mapped: inline operations call the out-of-line function */
     if (ad->by_conduit)
         ad->head.delta = ad->head.jobdelta =
             aq_tm_deltas(gex_TM_Pair((gex_EP_t)(void *)&aq_job.ep, 1));
@@ -253,7 +253,7 @@ void gex_AD_SetCData(gex_AD_t ad, const void *val)
 {
     AQ_CHECK_STARTED();
     aq_ad_check_handle("gex_AD_SetCData", ad);
-    /* release: pairs with the query, by whatever thread */
+    /* release: pairs with the acquire in the query, on any thread */
     atomic_store_explicit(&aq_ad(ad)->cdata, (void *)(uintptr_t)val, memory_order_release);
 }
 
@@ -261,7 +261,7 @@ void *gex_AD_QueryCData(gex_AD_t ad)
 {
     AQ_CHECK_STARTED();
     aq_ad_check_handle("gex_AD_QueryCData", ad);
-    /* acquire: what the pointer leads to is seen as it was when it was set */
+    /* acquire: the object behind the pointer is seen as it was when the pointer was set */
     return atomic_load_explicit(&aq_ad(ad)->cdata, memory_order_acquire);
 }
 
@@ -349,7 +349,8 @@ void aq_ad_check(const char *call, gex_AD_t ad, gex_DT_t dt, void *result_p, gex
 
 /* --- out of line --- */
 
-/* Tables say "not mapped" where inline work has to come here; whether it is so, the job's says. */
+/* A domain's table may say "not mapped" to disable inline operations; the job's table says whether
+ * it is true. */
 static inline bool aq_ad_is_local(const struct aq_ad *ad, gex_Rank_t jobrank)
 {
     return ad->native && aq_job.map[jobrank] != AQ_NOT_MAPPED;
@@ -360,14 +361,14 @@ static inline gex_Rank_t aq_ad_jobrank(const struct aq_ad *ad, gex_Rank_t rank, 
     return flags & GEX_FLAG_RANK_IS_JOBRANK ? rank : aq_tm_jobrank(ad->head.tm, rank);
 }
 
-/* The message's own way orders too, but only what its sender did, and only on mapped memory if the
- * conduit happens to; the fence is what the flag promises. */
+/* The message orders only what its sender did, and on mapped memory only if the conduit happens to
+ * do so; the fence implements the flag. */
 static inline int aq_ad_send(struct aq_op *op, const struct aq_ad *ad, gex_Rank_t jobrank,
                              void *result_p, void *tgt_addr, gex_OP_t opcode, uint64_t operand1,
                              uint64_t operand2, gex_Flags_t flags)
 {
     if ((flags & GEX_FLAG_AD_REL) != 0)
-        atomic_thread_fence(memory_order_seq_cst); /* whatever the opcode; a message costs more */
+        atomic_thread_fence(memory_order_seq_cst); /* for every opcode; a message costs more */
     if (ad->by_conduit)
         return aq_job.remote->ad_op(op, jobrank, ad->head.dt, result_p, tgt_addr, opcode, operand1,
                                     operand2, flags);

@@ -1,5 +1,5 @@
 /*
- * aq_ad.h - atomic domains inside the library.
+ * aq_ad.h - internal header of atomic domains.
  *
  * Depends on the public headers. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -13,18 +13,18 @@
 
 struct aq_op;
 
-/* Constant once made, but for the client's pointer. */
+/* Constant once made, except the client's pointer. */
 struct aq_ad {
     struct aq_ad_public head;
-    bool native;     /* mapped targets are served by this process's own atomics */
-    bool by_conduit; /* all targets are served by the conduit's, mapped ones too */
+    bool native;     /* processor atomics of this process serve mapped targets */
+    bool by_conduit; /* the conduit's atomics serve all targets, mapped ones too */
     void *_Atomic cdata;
     struct aq_ad *next; /* in the list of live domains */
 };
 
-/* --- what operations exist --- */
+/* --- operations --- */
 
-/* Every operation a domain of this type may have; 0: no domain has this type. */
+/* Returns every operation that a domain of this type may have; 0: no domain has this type. */
 gex_OP_t aq_ad_ops_of(gex_DT_t dt);
 
 /* The category that counts an implicit operation. */
@@ -41,8 +41,8 @@ static inline size_t aq_ad_size(gex_DT_t dt)
 
 /**
  * aq_ad_apply - execute an operation on a word of this process's memory, atomically with every
- * other call of this function and with the inline paths, in all processes that map the word.
- * result_p  for fetching operations: where the old value goes, an object of type dt
+ * other call of this function and with the inline operations, in all processes that map the word.
+ * result_p  fetching operations: receives the old value, an object of type dt
  */
 void aq_ad_apply(gex_DT_t dt, void *at, void *result_p, gex_OP_t opcode, uint64_t operand1,
                  uint64_t operand2, gex_Flags_t flags);
@@ -56,15 +56,15 @@ void aq_ad_apply(gex_DT_t dt, void *at, void *result_p, gex_OP_t opcode, uint64_
 int aq_ref_ad(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result_p, void *tgt_addr,
               gex_OP_t opcode, uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
 
-/** aq_ref_ad_init - register the handlers. */
+/** aq_ref_ad_init - registers the handlers. */
 void aq_ref_ad_init(void);
 
-/** aq_ad_fini - the job has ended: free the domains that the client has not destroyed. */
+/** aq_ad_fini - the job has ended: frees the domains that the client has not destroyed. */
 void aq_ad_fini(void);
 
 /* --- debug builds --- */
 
-/** aq_ad_check_team - a team is about to be destroyed: it may have no domains left. */
+/** aq_ad_check_team - a team is about to be destroyed: ends the job if it has domains left. */
 void aq_ad_check_team(gex_TM_t tm);
 
 #endif

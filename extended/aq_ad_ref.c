@@ -1,9 +1,9 @@
 /*
  * aq_ad_ref.c - atomic operations over active messages: the target's processor executes them.
  *
- * A request carries all that the operation needs, so that the target needs no state: type, opcode,
- * fences, address, operands. Its handler executes it with aq_ad_apply(), which peers that have the
- * target mapped use too, and replies with the old value or with an acknowledgement.
+ * A request contains everything that the operation needs, so that the target needs no state: type,
+ * opcode, fences, address, operands. Its handler executes it with aq_ad_apply(), which peers that
+ * have the target mapped use too, and replies with the old value or with an acknowledgement.
  *
  * Threads   any; replies are counted on whatever thread polls
  * Promise   the reply leaves after the operation took effect
@@ -55,7 +55,8 @@ static inline gex_Flags_t aq_ad_code_flags(gex_AM_Arg_t code)
     return (gex_Flags_t)((uint32_t)code >> 8) & AQ_AD_FENCES;
 }
 
-/* What comes from the network must not make us touch memory outside our segment. */
+/* Ends the job if a message from the network would access memory outside this process's
+ * segments. */
 static void aq_ad_check_request(gex_Token_t token, gex_AM_Arg_t code, const void *addr)
 {
     const gex_DT_t dt = aq_ad_code_dt(code);
@@ -87,7 +88,7 @@ static void aq_ad_on_request(gex_Token_t token, gex_AM_Arg_t code, gex_AM_Arg_t 
     const gex_OP_t opcode = aq_ad_code_opcode(code);
     const gex_DT_t dt = aq_ad_code_dt(code);
     void *addr = aq_ptr_of_args(addr_high, addr_low);
-    union { /* of all types that it may be written as */
+    union { /* the types that the value may be written as */
         uint64_t word8;
         uint32_t word4;
         double dbl;

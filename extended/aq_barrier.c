@@ -2,18 +2,18 @@
  * aq_barrier.c - the EX barrier, and the split-phase barriers with names of GASNet-1.
  *
  * The EX barrier of a team other than the job's is one of its collectives: aq_coll.h. The job's has
- * a series of its own here, so that it works before anything else does.
+ * its own series of phases here, so that it works before anything else does.
  *
- * Both series number their phases from 1 on, each on its own; the conduit, or the reference
- * version, is told that this process has arrived at phase k and asked whether everybody has. Phases
- * end in order, so any number of EX barriers can be open at no cost but their events: such an event
- * looks at the number of its phase.
+ * Both series number their phases from 1 on, independently. The conduit, or the reference version,
+ * is told that this process has arrived at phase k, and is asked whether all ranks have. Phases
+ * complete in order, so open EX barriers cost nothing but their events: such an event tests the
+ * number of its phase.
  *
  * Owns      the numbers of both series, the open named phase and its outcome
  * Threads   EX: calls in the client's collective order, events on any thread; named: one caller at
  *           a time as the interface demands, notify and wait perhaps on different threads
  * Promise   arriving is a release of the caller, synchronising an acquire; arriving never blocks;
- *           polling of any thread moves every open phase on
+ *           polls of any thread make progress on every open phase
  * Uses      the conduit table, extended/aq_ref.h, core/aq_op.h, core/aq_poll.h
  * See       GASNet-EX specification 0.19, Collectives; GASNet specification 1.8, Barriers
  * SPDX-License-Identifier: BSD-3-Clause
@@ -31,18 +31,19 @@
 #include "extended/aq_ref.h"
 
 static struct {
-    aq_lock lock;                  /* watched; writes of finished */
-    atomic_bool active;            /* counted in aq_callback_pending; polls look before they lock */
+    aq_lock lock; /* protects active, and writes of finished */
+    /* counted in aq_callback_pending; polls test it before they lock */
+    atomic_bool active;
     atomic_uint_fast64_t arrived;  /* phases this process has entered */
-    atomic_uint_fast64_t finished; /* phases known to be over */
+    atomic_uint_fast64_t finished; /* phases known to be complete */
 } aq_bar AQ_JOB_STATE;
 
 static struct {
     aq_lock lock;     /* phase, known, outcome */
     atomic_bool open; /* between notify and a successful wait or try */
-    bool known;       /* the open phase is over, outcome is set */
+    bool known;       /* the open phase is complete, outcome is set */
     uint64_t phase;
-    struct aq_barrier_name outcome; /* of the last phase that is over */
+    struct aq_barrier_name outcome; /* of the last complete phase */
 } aq_named AQ_JOB_STATE;
 
 /* --- over all ranks of the job --- */
@@ -72,18 +73,20 @@ static bool aq_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank
 
 /* --- EX --- */
 
-/* Arrive at the next phase. watch: polls look after it until it is over. */
+/* Arrives at the next phase. activate: polls make progress on it until it is complete. */
 static uint64_t aq_bar_enter(bool activate)
 {
     /* relaxed: the client orders its collective calls */
     const uint64_t k = atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed) + 1;
 
-    /* release: what this thread did before is visible to who leaves the barrier */
+    /* release: ranks that leave the barrier see what this thread did before */
     atomic_thread_fence(memory_order_release);
     aq_bar_arrive(k);
     aq_lock_acquire(&aq_bar.lock);
-    atomic_store_explicit(&aq_bar.arrived, k, memory_order_relaxed); /* read under the lock */
-    if (activate && !atomic_load_explicit(&aq_bar.active, memory_order_relaxed)) { /* lock held */
+    /* relaxed: read under the lock */
+    atomic_store_explicit(&aq_bar.arrived, k, memory_order_relaxed);
+    /* relaxed: the lock is held */
+    if (activate && !atomic_load_explicit(&aq_bar.active, memory_order_relaxed)) {
         atomic_store_explicit(&aq_bar.active, true, memory_order_relaxed);
         aq_pending_add(1);
     }
@@ -91,13 +94,13 @@ static uint64_t aq_bar_enter(bool activate)
     return k;
 }
 
-/* Phases up to k are over. Under the lock. */
+/* Phases up to k are complete. Under the lock. */
 static void aq_bar_finish(uint64_t k)
 {
     /* relaxed: written under this lock */
     if (k <= atomic_load_explicit(&aq_bar.finished, memory_order_relaxed))
         return;
-    /* release: pairs with the acquire in aq_bar_done(), handing on what our look acquired */
+    /* release: pairs with the acquire in aq_bar_done(), and passes on what the test acquired */
     atomic_store_explicit(&aq_bar.finished, k, memory_order_release);
     if (atomic_load_explicit(&aq_bar.active, memory_order_relaxed)
         && k == atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed)) {
@@ -113,7 +116,7 @@ static unsigned aq_bar_progress(void)
 
     /* relaxed: a phase that another thread enters at this moment waits for the next poll */
     if (!atomic_load_explicit(&aq_bar.active, memory_order_relaxed) || !aq_lock_try(&aq_bar.lock))
-        return 0; /* nothing to do, or another thread is at it */
+        return 0; /* nothing to do, or another thread does it */
     /* relaxed, both: written under this lock */
     arrived = atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed);
     first = finished = atomic_load_explicit(&aq_bar.finished, memory_order_relaxed);
@@ -124,14 +127,14 @@ static unsigned aq_bar_progress(void)
     return (unsigned)(finished - first);
 }
 
-/* Enter and leave; this loop looks after the phase itself. */
+/* Enters and leaves; this loop itself makes progress on the phase. */
 static void aq_bar_wait(const char *call)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT(call, GEX_RANK_INVALID);
     const uint64_t k = aq_bar_enter(false);
 
     if (aq_bar_done(k, &waiter.peer)) {
-        aq_poll(); /* who always comes last must serve its peers too */
+        aq_poll(); /* a rank that always arrives last must serve its peers too */
     } else {
         do {
             aq_wait_step(&waiter);
@@ -141,7 +144,7 @@ static void aq_bar_wait(const char *call)
     aq_lock_acquire(&aq_bar.lock);
     aq_bar_finish(k);
     aq_lock_release(&aq_bar.lock);
-    /* acquire: what the others did before they arrived is visible */
+    /* acquire: what the other ranks did before they arrived is visible */
     atomic_thread_fence(memory_order_acquire);
 }
 
@@ -166,7 +169,7 @@ static bool aq_bar_is_job(gex_TM_t tm)
 
 void aq_barrier_check_mixing(const char *call, gex_TM_t tm)
 {
-    /* relaxed: a diagnosis */
+    /* relaxed: only a diagnostic */
     if (aq_bar_is_job(tm) && atomic_load_explicit(&aq_named.open, memory_order_relaxed))
         aq_fatal("%s called between gasnet_barrier_notify and its wait; finish one kind of "
                  "barrier before starting the other",
@@ -231,7 +234,7 @@ static void aq_named_check_flags(const char *call, int flags)
 #endif
 }
 
-/* Is the open phase over? Remembers its outcome when it first turns out to be. */
+/* Returns true if the open phase is complete. Stores its outcome when this is first found. */
 static bool aq_named_look(gex_Rank_t *missing_out)
 {
     bool known;
@@ -285,22 +288,22 @@ void gasnet_barrier_notify(int id, int flags)
     aq_lock_acquire(&aq_named.lock);
     aq_named.known = false;
     aq_named.phase++;
-    /* release: what this thread did before is visible to who leaves the barrier */
+    /* release: ranks that leave the barrier see what this thread did before */
     atomic_thread_fence(memory_order_release);
-    aq_named_arrive(aq_named.phase, id, flags); /* does not block; nobody may look before */
+    aq_named_arrive(aq_named.phase, id, flags); /* does not block; no thread may test it before */
     aq_pending_add(1);
     aq_lock_release(&aq_named.lock);
     /* release: pairs with the acquire in aq_named_is_open() */
     atomic_store_explicit(&aq_named.open, true, memory_order_release);
 }
 
-/* The phase is over: close it and compare this process's idea of its name with the outcome. */
+/* The phase is complete: closes it and compares this process's name with the outcome. */
 static int aq_named_finish(int id, int flags)
 {
     const struct aq_barrier_name *outcome = &aq_named.outcome;
     const bool names = (flags & (GASNET_BARRIERFLAG_ANONYMOUS | GASNET_BARRIERFLAG_MISMATCH)) == 0;
 
-    /* acquire: what the others did before they arrived is visible */
+    /* acquire: what the other ranks did before they arrived is visible */
     atomic_thread_fence(memory_order_acquire);
     /* release: the next notify, perhaps by another thread, finds the phase closed */
     atomic_store_explicit(&aq_named.open, false, memory_order_release);
@@ -326,7 +329,7 @@ int gasnet_barrier_wait(int id, int flags)
 
     aq_named_check_open("gasnet_barrier_wait", id, flags);
     if (aq_named_look(&waiter.peer)) {
-        aq_poll(); /* who always comes last must serve its peers too */
+        aq_poll(); /* a rank that always arrives last must serve its peers too */
         return aq_named_finish(id, flags);
     }
     do {
@@ -344,7 +347,7 @@ int gasnet_barrier_try(int id, int flags)
     bool over;
 
     aq_named_check_open("gasnet_barrier_try", id, flags);
-    aq_poll(); /* clients spin on this call alone */
+    aq_poll(); /* clients may spin on this call alone */
     over = aq_named_look(&missing);
     aq_trace_end(over ? AQ_TRACE_BARRIER_TRY : AQ_TRACE_BARRIER_RETRY, began, GEX_RANK_INVALID, 0);
     return over ? aq_named_finish(id, flags) : GASNET_ERR_NOT_READY;

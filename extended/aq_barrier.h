@@ -1,5 +1,5 @@
 /*
- * aq_barrier.h - what the rest of extended/ knows of the barriers.
+ * aq_barrier.h - internal header of the barriers.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_BARRIER_H
@@ -12,17 +12,20 @@
 #include "base/aq_lock.h"
 #include "core/aq_callback.h"
 
-/** aq_barrier_progress - look at the open barriers; returns how many phases turned out done. */
+/** aq_barrier_progress - makes progress on the open barriers; returns how many phases have
+ * completed. */
 unsigned aq_barrier_progress(void);
 
-/** aq_barrier_is_open - has a barrier of the job's been entered and not ended? */
+/** aq_barrier_is_open - returns true if a barrier of the job has been entered and has not
+ * completed. */
 bool aq_barrier_is_open(void);
 
-/** aq_barrier_check_mixing - a collective over tm starts: no named barrier of the job is open. */
+/** aq_barrier_check_mixing - a collective over tm starts: ends the job if a named barrier is
+ * open. */
 void aq_barrier_check_mixing(const char *call, gex_TM_t tm);
 
-/* Something for aq_callback_progress() to do has come (+1) or gone (-1). relaxed: a poll that
- * misses it is followed by another. */
+/* Work for aq_callback_progress() has been added (+1) or removed (-1). relaxed: a poll that misses
+ * it is followed by another. */
 static inline void aq_pending_add(int n)
 {
     if (AQ_THREADED)

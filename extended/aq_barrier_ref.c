@@ -1,9 +1,10 @@
 /*
  * aq_barrier_ref.c - barriers over short active messages, for conduits without their own.
  *
- * Dissemination: in round r = 0, 1, ... party i tells party i + 2^r, and hears from party i - 2^r,
- * both modulo the number of parties; after the last round each has heard, directly or not, of all
- * others. A party sends round r of a phase once it has arrived and heard rounds 0..r-1.
+ * Dissemination: in round r = 0, 1, ... party i sends a message to party i + 2^r, and receives one
+ * from party i - 2^r, both modulo the number of parties. After the last round each party has
+ * received, directly or indirectly, from all others. A party sends round r of a phase once it has
+ * arrived and has received rounds 0..r-1.
  *
  * Two levels: an EX barrier has one party for each neighborhood, its leader, which is the last rank
  * of the neighborhood. The other ranks arrive in shared memory; the leader arrives when all of them
@@ -11,19 +12,19 @@
  * One level: each rank is a party. Named barriers do the same; the leader hands on what is known of
  * the name, upwards what its neighborhood knows, downwards what all know.
  *
- * EX barriers are cumulative: "round r, phase k" says that the sender is that far with phases 1..k
- * all together. One number a round is then all the state there is, for any number of open phases;
- * messages may overtake each other, and a rank that lags behind catches up with one message.
+ * EX barriers are cumulative: "round r, phase k" says that the sender has reached round r of all
+ * phases 1..k. One number for each round is then the whole state, for any number of open phases;
+ * messages may overtake each other, and one message is enough for a rank that lags behind.
  *
- * A named phase carries what is known of its name. A rank may be one phase ahead of another, never
- * two, so there are two slots. Merging names is idempotent: a round may bring more than it
- * must (ranks that are no power of two; a later round first).
+ * A named phase carries what is known about its name. A rank may be one phase ahead of another,
+ * never two, so there are two slots. Merging names is idempotent: a round may contain more than it
+ * must (a number of ranks that is no power of two; a later round first).
  *
  * Owns      the state of both, under one lock each
  * Threads   any; handlers take the lock for a few instructions, sends happen without it
- * Promise   arriving and polling never block: a message that finds no room is tried again by the
- *           next poll. A phase is not done here before all our messages of it have left, so that
- *           nobody waits for a rank that has left the library
+ * Promise   arriving and polling never block: a message that finds no credit is sent by a later
+ *           poll. A phase is complete at this rank only when all of its messages have been sent, so
+ *           that no rank waits for one that has left the library
  * Wire      BARRIER(round, k), NAMED_BARRIER(round, k, what, id); k as two arguments
  * Uses      core/aq_am.h, core/aq_callback.h
  * See       Hensgen, Finkel, Manber: Two algorithms for barrier synchronization, 1988
@@ -58,11 +59,13 @@ static struct {
     aq_lock lock;
     atomic_bool active;           /* counted in aq_callback_pending; polls look before they lock */
     uint64_t entered;             /* phases this process has entered */
-    uint64_t arrived;             /* the same of all of the neighborhood, if there are two levels */
-    uint64_t received[AQ_ROUNDS]; /* phases of which the round's message has come */
-    uint64_t sent[AQ_ROUNDS];     /* phases of which it has left */
-    bool sending[AQ_ROUNDS];      /* some thread is at it */
-    atomic_uint_fast64_t finished; /* phases that are over and wholly sent */
+    /* phases that the whole neighborhood has entered, if there are two levels */
+    uint64_t arrived;
+    uint64_t received[AQ_ROUNDS]; /* phases whose message of the round has been received */
+    uint64_t sent[AQ_ROUNDS];     /* phases whose message of the round has been sent */
+    bool sending[AQ_ROUNDS];      /* a thread is sending */
+    /* phases that are complete, and whose messages have all been sent */
+    atomic_uint_fast64_t finished;
 } aq_ref_bar AQ_JOB_STATE;
 
 struct aq_ref_slot {
@@ -70,13 +73,13 @@ struct aq_ref_slot {
     bool arrived; /* and by all of the neighborhood, if there are two levels */
     bool done;
     uint32_t received, sent, sending; /* bit [round] */
-    struct aq_barrier_name name;      /* what is known of it */
+    struct aq_barrier_name name;      /* what is known about it */
 };
 
 static struct {
     aq_lock lock;
     atomic_bool active;
-    uint64_t phase;             /* the one this process has entered last */
+    uint64_t phase;             /* the phase that this process has entered last */
     struct aq_ref_slot slot[2]; /* [phase & 1] */
 } aq_ref_named AQ_JOB_STATE;
 
@@ -109,7 +112,7 @@ static gex_Rank_t aq_ref_behind(unsigned round)
     return aq_ref_jobrank((aq_ref_parties.self + count - ((uint64_t)1 << round)) % count);
 }
 
-/* Send a short message without waiting for credit and without running handlers. */
+/* Sends a short message without waiting for credit and without running handlers. */
 static bool aq_ref_try_send(gex_Rank_t jobrank, enum aq_am_index index, unsigned nargs,
                             const gex_AM_Arg_t *args)
 {
@@ -118,22 +121,24 @@ static bool aq_ref_try_send(gex_Rank_t jobrank, enum aq_am_index index, unsigned
            == 0;
 }
 
-/* Should polls look after a kind of barrier? Under its lock. */
+/* Says whether polls make progress on a kind of barrier. Under its lock. */
 static void aq_ref_set_active(atomic_bool *active, bool wanted)
 {
-    if (atomic_load_explicit(active, memory_order_relaxed) != wanted) /* lock held */
+    /* relaxed: the lock is held */
+    if (atomic_load_explicit(active, memory_order_relaxed) != wanted)
         aq_pending_add(wanted ? 1 : -1);
-    atomic_store_explicit(active, wanted, memory_order_relaxed); /* the next poll sees it */
+    /* relaxed: the next poll sees it */
+    atomic_store_explicit(active, wanted, memory_order_relaxed);
 }
 
-/* relaxed: whatever follows takes the lock */
+/* relaxed: the caller then takes the lock */
 static bool aq_ref_is_active(const atomic_bool *active)
 {
     return atomic_load_explicit((atomic_bool *)(uintptr_t)active, memory_order_relaxed);
 }
 
-/* A peer has no room for a message. That counts as something that happened, so that the next
- * poll comes soon; meanwhile the peer, if it shares our core, gets a chance to make room. */
+/* A peer had no credit for a message. This counts as an event, so that the next poll comes soon; if
+ * the peer shares this core, yielding lets it return credit. */
 static unsigned aq_ref_declined(void)
 {
     sched_yield();
@@ -151,7 +156,7 @@ static bool aq_ref_bar_gathered(uint64_t k)
     return aq_job.local->barrier_done(k, &missing) || missing == aq_job.rank;
 }
 
-/* How far has the neighborhood come? Under the lock. */
+/* Finds which phase the neighborhood has reached. Under the lock. */
 static void aq_ref_bar_gather(void)
 {
     if (aq_ref_parties.jobrank_of == NULL)
@@ -160,7 +165,7 @@ static void aq_ref_bar_gather(void)
         aq_ref_bar.arrived++;
 }
 
-/* Phases of which this rank may send the round's message. Under the lock. */
+/* Returns the phases whose message of the round this rank may send. Under the lock. */
 static uint64_t aq_ref_reach(unsigned round)
 {
     uint64_t reach = aq_ref_bar.arrived;
@@ -171,7 +176,7 @@ static uint64_t aq_ref_reach(unsigned round)
     return reach;
 }
 
-/* Send one round's news if there are any. Returns false if there was no room. */
+/* Sends one round's message if there is news. Returns false if there was no credit. */
 static bool aq_ref_bar_send(unsigned round, unsigned *sent_out)
 {
     uint64_t reach;
@@ -200,7 +205,7 @@ static bool aq_ref_bar_send(unsigned round, unsigned *sent_out)
     return left;
 }
 
-/* Which phases are over? Returns 1 if some have become so. */
+/* Finds which phases are complete. Returns 1 if there are new ones. */
 static unsigned aq_ref_bar_settle(unsigned rounds)
 {
     uint64_t over, before;
@@ -222,7 +227,7 @@ static unsigned aq_ref_bar_settle(unsigned rounds)
     return over > before;
 }
 
-/* Returns how much happened; a message without room counts, since it wants another poll. */
+/* Returns the number of events; a message without credit counts, since another poll is needed. */
 static unsigned aq_ref_bar_advance(void)
 {
     const unsigned rounds = aq_ref_rounds();
@@ -265,16 +270,17 @@ void aq_ref_barrier_arrive(uint64_t k)
     aq_lock_acquire(&aq_ref_bar.lock);
     aq_ref_bar.entered = k;
     aq_ref_set_active(&aq_ref_bar.active, true);
-    before = atomic_load_explicit(&aq_ref_bar.finished, memory_order_relaxed); /* lock held */
+    /* relaxed: the lock is held */
+    before = atomic_load_explicit(&aq_ref_bar.finished, memory_order_relaxed);
     aq_lock_release(&aq_ref_bar.lock);
     aq_ref_bar_advance();
-    /* another thread may sleep until an earlier phase is over; polls do this for themselves.
-     * relaxed: the sleeper looks for itself */
+    /* another thread may sleep until an earlier phase is complete; polls notice that themselves.
+     * relaxed: the sleeper tests the phase itself */
     if (AQ_THREADED && atomic_load_explicit(&aq_ref_bar.finished, memory_order_relaxed) != before)
         aq_wait_wake();
 }
 
-/* Only looks: messages that are to be sent are the polls' business. */
+/* Only tests: polls send the messages. */
 bool aq_ref_barrier_done(uint64_t k, gex_Rank_t *missing_out)
 {
     const unsigned rounds = aq_ref_rounds();
@@ -447,7 +453,7 @@ void aq_ref_named_arrive(uint64_t k, int id, int flags)
     aq_ref_named.phase = k;
     aq_ref_named.slot[k & 1].entered = true;
     aq_ref_merge(&aq_ref_named.slot[k & 1].name, what, id);
-    /* nobody can be at phase k + 1 before it hears of this arrival */
+    /* no rank can be at phase k + 1 before it has received this arrival */
     aq_ref_named.slot[(k + 1) & 1] = (struct aq_ref_slot){ 0 };
     aq_ref_set_active(&aq_ref_named.active, true);
     aq_lock_release(&aq_ref_named.lock);
@@ -485,7 +491,7 @@ bool aq_ref_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t 
     return done;
 }
 
-/* --- for the polls, and start-up --- */
+/* --- polls and start-up --- */
 
 unsigned aq_ref_barrier_progress(void)
 {

@@ -1,9 +1,10 @@
 /*
  * aq_event.c - explicit events: test, wait, the array forms, leaves.
  *
- * Threads   any, whoever created the event; two threads must not synchronise one root at a time
- * Promise   Test never polls; Wait polls at least once; an array call looks at every leaf before
- *           it recycles a root, so both may stand in one array in any order
+ * Threads   any, whichever thread created the event; two threads must not synchronise one root at a
+ *           time
+ * Promise   Test never polls; Wait polls at least once; an array call tests every leaf before it
+ *           recycles a root, so both may be in one array in any order
  * Uses      core/aq_op.h, core/aq_poll.h
  * See       GASNet-EX specification 0.19, Events
  * SPDX-License-Identifier: BSD-3-Clause
@@ -97,7 +98,8 @@ static void aq_event_check_query(gex_Event_t root, gex_EC_t category)
 
 /* --- one event --- */
 
-/* acquire, in the counters' loads or in the look: what completed is visible afterwards. */
+/* acquire, in the loads of the counters or in the look function: what completed is visible
+ * afterwards. */
 static inline bool aq_event_done(gex_Event_t event, gex_Rank_t *missing_out)
 {
     const struct aq_op *op = aq_event_op(event);
@@ -137,8 +139,8 @@ int aq_event_test(gex_Event_t event)
     return AQ_UNLIKELY(aq_trace_is_on()) ? aq_event_look_traced(event) : aq_event_look(event);
 }
 
-/* Poll until an event is done. A process that only waits for what is done already must
- * serve its peers all the same: at least one poll. */
+/* Polls until an event is complete. At least one poll: a process that only waits for completed
+ * events must serve its peers too. */
 static void aq_event_await(gex_Event_t event)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT(aq_event_op(event)->kind->waits_in, GEX_RANK_INVALID);
@@ -169,11 +171,11 @@ void aq_event_wait(gex_Event_t event)
 
 struct aq_sweep {
     size_t completed; /* entries found complete */
-    size_t first;     /* the first entry that is not, or n */
+    size_t first;     /* index of the first incomplete entry, or n */
 };
 
-/* Once more over the leaves, now that some roots are known to be complete: their leaves in
- * the same array are complete as well, and the roots are not recycled yet. */
+/* Tests the leaves again after some roots were found complete: leaves of those roots in the same
+ * array are complete as well, and the roots are not recycled yet. */
 static void aq_events_sweep_leaves(gex_Event_t *events, size_t n, struct aq_sweep *sweep)
 {
     gex_Rank_t missing;
@@ -201,7 +203,7 @@ static void aq_events_retire(struct aq_op *synced)
     }
 }
 
-/* Find what is complete from entry `from` on, store GEX_EVENT_INVALID there, retire roots. */
+/* Finds complete entries from entry `from` on, stores GEX_EVENT_INVALID there, retires roots. */
 static struct aq_sweep aq_events_sweep(const char *call, gex_Event_t *events, size_t n, size_t from)
 {
     struct aq_sweep sweep = { 0, n };
@@ -235,7 +237,7 @@ static struct aq_sweep aq_events_sweep(const char *call, gex_Event_t *events, si
     return sweep;
 }
 
-/* A test has ended. Those that find nothing done are counted, not drawn. */
+/* A test has ended. Tests that find nothing complete are counted but not traced. */
 static inline int aq_event_tested(enum aq_trace_kind kind, uint64_t began, bool ready)
 {
     aq_trace_end(ready ? kind : AQ_TRACE_EVENT_TRY, began, GEX_RANK_INVALID, 0);

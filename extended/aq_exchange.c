@@ -1,21 +1,22 @@
 /*
- * aq_exchange.c - all to all, of small things, over medium messages.
+ * aq_exchange.c - allgather of small data over medium messages.
  *
- * Dissemination: a member keeps what it knows in the order of the ranks after its own. In round
- * r = 0, 1, ... it sends the first 2^r of that (the last time as many as are still lacking) to the
- * rank 2^r before it, and gets as many, which follow what it knows, from the rank 2^r after it. It
- * takes log2(n) messages a member, and what it sends altogether is what it gets.
+ * Dissemination: a member stores what it has received in the order of the ranks after its own. In
+ * round r = 0, 1, ... it sends the first 2^r blocks (in the last round as many as are still
+ * missing) to the rank 2^r before it, and receives as many, which follow those that it has, from
+ * the rank 2^r after it. Each member sends log2(n) messages, and sends as many bytes as it
+ * receives.
  *
- * A peer can be a round, and an exchange, ahead of us. What comes is kept in a box until we ask
- * for it; a message names its box by team, number of the exchange and round. A member leaves an
- * exchange when it has got all rounds, so nothing of a team is on its way to a member that has
- * ended the team's last exchange.
+ * A peer can be a round, and an exchange, ahead. A message that arrives early is stored in a box
+ * until it is needed; the message names its box by team, number of the exchange and round. A member
+ * leaves an exchange when it has received all rounds, so no message of a team is in flight to a
+ * member that has ended the team's last exchange.
  *
  * Owns      the boxes; each is freed by the member that waits for it
  * Threads   any, one exchange of a team at a time as the client orders its collective calls.
- *           Handlers take the lock to find a box and fill it without: it cannot go before it is
- *           full
- * Wire      EXCHANGE(team, number, round, bytes in all, offset) + a piece; 64-bit values as two
+ *           Handlers take the lock to find a box and fill it without: it cannot be freed before it
+ *           is full
+ * Wire      EXCHANGE(team, number, round, bytes in all, offset) + data; 64-bit values as two
  * Uses      core/aq_am.h, core/aq_poll.h
  * See       Bruck et al.: Efficient algorithms for all-to-all communications in multiport
  *           message-passing systems, 1997. SPDX-License-Identifier: BSD-3-Clause
@@ -37,7 +38,7 @@
 
 #define AQ_EXCHANGE_ARGS 8
 
-/* What names a box. */
+/* The name of a box. */
 struct aq_box_name {
     uint64_t team;
     uint32_t number, round;
@@ -46,8 +47,8 @@ struct aq_box_name {
 struct aq_box {
     struct aq_box_name name;
     struct aq_box *next;
-    uint64_t bytes;      /* that belong in */
-    aq_counter received; /* bytes that are in */
+    uint64_t bytes;      /* of the whole box */
+    aq_counter received; /* bytes received so far */
     char data[];
 };
 
@@ -58,7 +59,7 @@ static struct {
 
 /* --- boxes --- */
 
-/* The link that points to a box, or where it would be. Under the lock. */
+/* Returns the link that points to a box, or where it would be. Under the lock. */
 static struct aq_box **aq_box_find(const struct aq_box_name *name)
 {
     struct aq_box **link = &aq_exchange.boxes;
@@ -70,7 +71,7 @@ static struct aq_box **aq_box_find(const struct aq_box_name *name)
     return link;
 }
 
-/* A new box at a link. Under the lock. */
+/* Makes a box at a link. Under the lock. */
 static struct aq_box *aq_box_create(struct aq_box **link, const struct aq_box_name *name,
                                     uint64_t bytes)
 {
@@ -83,7 +84,7 @@ static struct aq_box *aq_box_create(struct aq_box **link, const struct aq_box_na
     return box;
 }
 
-/* The box with this name, made if it is not there. */
+/* Returns the box with this name, made if it does not exist. */
 static struct aq_box *aq_box_get(const struct aq_box_name *name, uint64_t bytes)
 {
     struct aq_box **link, *box;
@@ -123,7 +124,7 @@ static void aq_exchange_on_frag(gex_Token_t token, void *buf, size_t nbytes, gex
             info.gex_srcrank, (unsigned long long)bytes, (unsigned long long)box->bytes);
     }
     memcpy(box->data + offset, buf, nbytes);
-    aq_counter_add(&box->received, nbytes); /* from here on it may be gone */
+    aq_counter_add(&box->received, nbytes); /* from here on the box may be freed */
 }
 
 /* --- rounds --- */
@@ -164,7 +165,7 @@ static void aq_exchange_receive(const char *call, gex_Rank_t jobrank,
     aq_box_destroy(box);
 }
 
-/* All rounds; known[] is by rank after mine, its first len bytes are there. */
+/* Runs all rounds. known[] is by rank after this one; its first len bytes are filled in. */
 static void aq_exchange_rounds(const char *call, struct aq_tm *tm, char *known, size_t len)
 {
     const uint64_t members = tm->head.size, me = tm->head.rank;
@@ -196,7 +197,8 @@ void aq_exchange_as(const char *call, gex_TM_t handle, const void *own, size_t l
     if (len > SIZE_MAX / 2 / members || (known = malloc(members * len)) == NULL)
         aq_fatal("%s: no memory to learn %zu bytes from each of %zu members", call, len, members);
     memcpy(known, own, len);
-    aq_poll(); /* what we wait for may be here already: serve the others' messages all the same */
+    /* the awaited data may have arrived: one poll serves others' messages all the same */
+    aq_poll();
     aq_exchange_rounds(call, tm, known, len);
     memcpy((char *)all + me * len, known, (members - me) * len);
     memcpy(all, known + (members - me) * len, me * len);

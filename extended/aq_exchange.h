@@ -1,8 +1,8 @@
 /*
- * aq_exchange.h - the exchange that collective set-up calls are made of.
+ * aq_exchange.h - the allgather that collective set-up calls use.
  *
- * Everybody gives a piece and gets everybody's. It is what splitting teams, publishing
- * segments and making atomic domains need to agree; clients' data takes extended/aq_coll*.
+ * Every member contributes a block and receives all blocks. Splitting teams, publishing segments
+ * and making atomic domains use it to agree; clients' data uses extended/aq_coll*.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_EXCHANGE_H
@@ -13,25 +13,25 @@
 #include "gasnetex.h"
 
 /**
- * aq_exchange_allgather - tell every member of a team, and learn what every member tells.
+ * aq_exchange_allgather - send data to every member of a team, and receive every member's.
  * tm    a team, not a TM-pair
- * mine  len bytes, the same len on every member; 0 does nothing and waits for nobody
+ * own   len bytes, the same len on every member; 0 does nothing and waits for no member
  * all   len bytes for each member, by rank
- * Blocks, polling; nobody returns before everybody has called. Collective over tm, in the order of
- * its collective calls; different teams do not disturb each other. Needs no segment.
+ * Blocks, polling; returns when all members have called it. Collective over tm, in the order of its
+ * collective calls; different teams are independent. Needs no segment.
  */
 void aq_exchange_allgather(gex_TM_t tm, const void *own, size_t len, void *all);
 
-/** aq_exchange_as - the same, with the call that wants it, for the report of who waits for whom. */
+/** aq_exchange_as - the same; call is the name of the caller for the stall report. */
 void aq_exchange_as(const char *call, gex_TM_t tm, const void *own, size_t len, void *all);
 
-/** aq_exchange_barrier - nobody returns before everybody has called. */
+/** aq_exchange_barrier - returns when all members have called it. */
 void aq_exchange_barrier(const char *call, gex_TM_t tm);
 
-/** aq_exchange_init - register the handler. */
+/** aq_exchange_init - registers the handler. */
 void aq_exchange_init(void);
 
-/** aq_exchange_fini - the job has ended: free what nobody has fetched. */
+/** aq_exchange_fini - the job has ended: frees boxes that no member has fetched. */
 void aq_exchange_fini(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * aq_extended.c - how core reaches this layer: start-up and progress.
+ * aq_extended.c - the functions through which core calls this layer: start-up and progress.
  *
  * Threads   aq_callback_init() before the first message; aq_callback_progress() on any, at once
  * Uses      core/aq_callback.h, the parts of extended/
@@ -76,7 +76,7 @@ void aq_callback_fini(void)
     aq_gasnet1_fini();
 }
 
-/* The reference barriers first: what they find out ends phases for the second. */
+/* The reference barriers first: their progress completes phases of the second. */
 unsigned aq_callback_progress(void)
 {
     return aq_ref_barrier_progress() + aq_barrier_progress() + aq_coll_progress()

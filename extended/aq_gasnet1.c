@@ -8,7 +8,8 @@
  * States    not started -> STARTED (gasnet_init) -> ATTACHED (gasnet_attach); or EX, for processes
  *           that start with gex_Client_Init()
  * Threads   start-up and attach once, before other threads call; the rest from any
- * Promise   an init or attach that comes too early or too late returns an error and changes nothing
+ * Promise   an init or attach that is called too early or too late returns an error and changes
+ *           nothing
  * Uses      core/aq_ep.h for handlers of any kind, the EX interface for the rest
  * See       GASNet specification 1.8, Job control; include/gasnet/gasnet1_job.h
  * SPDX-License-Identifier: BSD-3-Clause
@@ -62,7 +63,7 @@ void aq_gasnet1_fini(void)
 #define AQ_GASNET1_MAX_HANDLERS (256 - GEX_AM_INDEX_BASE)
 
 #if !GASNET_SEGMENT_EVERYTHING
-/* A segment of no size becomes one page. */
+/* A segment of size 0 becomes one page. */
 static int aq_gasnet1_check_segsize(uintptr_t *segsize)
 {
     const uintptr_t limit = gasnet_getMaxLocalSegmentSize();
@@ -85,8 +86,8 @@ static int aq_gasnet1_check_segsize(uintptr_t *segsize)
 }
 #endif
 
-/* The rows as EX rows that admit every kind of message. The table is written to only if all of
- * them were registered. */
+/* Registers the rows as EX rows that accept every kind of message. The table is written to only if
+ * all of them were registered. */
 static int aq_gasnet1_register(gasnet_handlerentry_t *table, int numentries)
 {
     gex_AM_Entry_t rows[AQ_GASNET1_MAX_HANDLERS];
@@ -135,7 +136,7 @@ int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsiz
     rc = aq_gasnet1_register(table, numentries);
     if (rc != GASNET_OK)
         return rc;
-    /* its barrier comes after everybody's registration: messages may follow at once */
+    /* its barrier follows every rank's registration: messages may be sent at once */
     if (gex_Segment_Attach(&segment, aq_gasnet1_tm, segsize) != GASNET_OK)
         return GASNET_ERR_RESOURCE;
     aq_gasnet1_state = AQ_GASNET1_ATTACHED;
@@ -158,7 +159,7 @@ void gasnet_QueryGexObjects(gex_Client_t *client_p, gex_EP_t *endpoint_p, gex_TM
         *segment_p = gex_EP_QuerySegment((gex_EP_t)(void *)&aq_job.ep);
 }
 
-/* Configure scripts of clients look for this name to tell whether a library is one of GASNet. */
+/* Configure scripts of clients look for this name to recognise a GASNet library. */
 AQ_PUBLIC int gasnetc_AMPoll(void);
 
 int gasnetc_AMPoll(void)

@@ -1,5 +1,5 @@
 /*
- * aq_gasnet1.h - what the GASNet-1 calls need besides the EX interface: their start-up.
+ * aq_gasnet1.h - the start-up of GASNet-1 clients, which the EX interface does not cover.
  *
  * The calls are inline in include/gasnet/gasnet1_*.h, or in aq_gasnet1.c, aq_memset.c and
  * aq_valget.c. SPDX-License-Identifier: BSD-3-Clause
@@ -7,13 +7,13 @@
 #ifndef AQ_GASNET1_H
 #define AQ_GASNET1_H
 
-/** aq_gasnet1_start - at start-up, once the client's flags are known. */
+/** aq_gasnet1_start - called at start-up, once the client's flags are known. */
 void aq_gasnet1_start(void);
 
 /** aq_gasnet1_fini - the job has ended: gasnet_init may be called again. */
 void aq_gasnet1_fini(void);
 
-/** aq_memset_init - register the handler. */
+/** aq_memset_init - registers the handler. */
 void aq_memset_init(void);
 
 #endif

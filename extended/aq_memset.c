@@ -1,8 +1,8 @@
 /*
- * aq_memset.c - gasnet_memset() of peers that are not mapped here, over active messages.
+ * aq_memset.c - gasnet_memset() of peers that are not mapped in this process, over active messages.
  *
- * A fill travels as requests that name a piece each, acknowledged as puts are; pieces are
- * small enough that the target's other messages need not wait long for one.
+ * A fill is sent as requests for one chunk each, acknowledged as puts are. Chunks are small enough
+ * that the target's other messages need not wait long.
  *
  * Threads   any; acknowledgements are counted on whatever thread polls
  * Wire      MEMSET(dest, op, nbytes, val) -> PUT_ACK(op)
@@ -22,7 +22,7 @@
 #include "core/aq_op.h"
 #include "extended/aq_ref.h"
 
-/* Some hundreds of microseconds of a processor's time. */
+/* Some hundreds of microseconds of processor time. */
 #define AQ_MEMSET_FRAG ((size_t)4 << 20)
 
 static const struct aq_op_kind aq_memset_blocking = { .waits_in = "gasnet_memset",
@@ -52,7 +52,7 @@ static void aq_memset_on_request(gex_Token_t token, gex_AM_Arg_t dest_high, gex_
 static void aq_memset_start(struct aq_op *op, gasnet_node_t node, void *dest, int val,
                             size_t nbytes)
 {
-    /* calls that are traced come here for mapped peers too */
+    /* traced calls come here for mapped peers too */
     if (aq_job.map[node] != AQ_NOT_MAPPED && (aq_job.local->caps & AQ_CAP_LOAD_STORE) != 0) {
         aq_gasnet1_memset_mapped(aq_job.map[node], dest, val, nbytes);
         return;

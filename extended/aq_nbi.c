@@ -1,9 +1,9 @@
 /*
  * aq_nbi.c - implicit operations and access regions.
  *
- * A thread's implicit operations are counted in one operation of its pool. Between Begin and
- * End of an access region they are counted in another, which End hands out as an event; the two
- * never mix. The counts of both may be changed by handlers on any thread.
+ * A thread's implicit operations are counted in one operation of its pool. Between Begin and End of
+ * an access region they are counted in another one, which End returns as an event. The two never
+ * mix. Handlers on any thread may change the counts of both.
  *
  * Threads   each sees its own set and its own region only
  * Uses      core/aq_op.h, core/aq_poll.h
@@ -69,7 +69,7 @@ static void aq_nbi_check_end(gex_Flags_t flags)
 #define AQ_NBI_CHECK_END(flags)   ((void)(flags))
 #endif
 
-/* The mask's bits are chosen so that GEX_EC_PUT, complete, includes local completion. */
+/* The bits of the mask are chosen so that a complete GEX_EC_PUT includes local completion. */
 static bool aq_nbi_done(const struct aq_op *op, gex_EC_t mask)
 {
     return (!(mask & GEX_EC_LC) || aq_op_cell_done(op, AQ_CELL_LC))

@@ -1,5 +1,5 @@
 /*
- * aq_publish.c - telling others where the segments are that were bound to endpoints.
+ * aq_publish.c - publishes the segments that were bound to endpoints.
  *
  * Threads   collective over a team, in its order
  * Uses      core/aq_ep.h, extended/aq_exchange.h
@@ -17,11 +17,11 @@
 #include "core/aq_trace.h"
 #include "extended/aq_exchange.h"
 
-/* What is told of one endpoint. */
+/* The published data of one endpoint. */
 struct aq_publish_entry {
     uint64_t addr, size;
     uint32_t index;
-    uint32_t zero; /* no padding is sent */
+    uint32_t zero; /* so that no padding is sent */
 };
 
 #if GASNET_DEBUG
@@ -45,7 +45,7 @@ static void aq_publish_check(gex_TM_t tm, const gex_EP_t *eps, size_t count, gex
 }
 #endif
 
-/* An attached segment is known to everybody, and so is the whole address space. */
+/* An attached segment is known to all ranks, and so is the whole address space. */
 static bool aq_publish_is_new(gex_EP_Index_t index)
 {
 #if GASNET_SEGMENT_EVERYTHING
@@ -55,7 +55,7 @@ static bool aq_publish_is_new(gex_EP_Index_t index)
 #endif
 }
 
-/* The listed endpoints that have a segment which others may not know. */
+/* Collects the listed endpoints that have a segment which other ranks may not know. */
 static uint32_t aq_publish_collect(const gex_EP_t *eps, size_t count, struct aq_publish_entry *own)
 {
     uint32_t found = 0;
@@ -72,8 +72,8 @@ static uint32_t aq_publish_collect(const gex_EP_t *eps, size_t count, struct aq_
     return found;
 }
 
-/* Long messages of any length go to segments of primordial endpoints. To one in a neighbour's
- * memory that is not mapped only the kernel can carry them. */
+/* Long messages of any length may target segments of primordial endpoints. If one is in a
+ * neighbour's memory and not mapped, only the kernel can transfer them. */
 static int aq_publish_check_reach(gex_Rank_t jobrank, gex_EP_Index_t index)
 {
     if (index != 0 || aq_job_ops(jobrank)->segment_reaches(jobrank))

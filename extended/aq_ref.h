@@ -1,9 +1,9 @@
 /*
- * aq_ref.h - the reference versions of what a conduit may leave out, over active messages.
+ * aq_ref.h - reference versions, over active messages, of what a conduit may leave out.
  *
- * A conduit's table names them where it has nothing of its own; with AQ_NO_OVERRIDES=1 they
- * serve every conduit, which is how the tests reach them. Signatures and promises are those of
- * the table in core/aq_conduit.h. SPDX-License-Identifier: BSD-3-Clause
+ * A conduit's table names them where the conduit has no implementation of its own. With
+ * AQ_NO_OVERRIDES=1 they serve every conduit, which is how the tests reach them. Signatures and
+ * promises are those of the table in core/aq_conduit.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_REF_H
 #define AQ_REF_H
@@ -21,22 +21,22 @@ struct aq_op;
 /* --- transfers: aq_rma_ref.c --- */
 
 /**
- * aq_ref_put - messages with the data, one reply for each; src may be reused at return, or, if the
- * op counts it, when its local completion is past.
+ * aq_ref_put - send the data in messages, with one reply for each. src may be reused at return or,
+ * if op counts it, when its local completion has happened.
  * Returns AQ_OK, or AQ_RETRY (only with GEX_FLAG_IMMEDIATE) if nothing was sent.
  */
 int aq_ref_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                bool lc_now, gex_Flags_t flags);
 
-/** aq_ref_get - requests for pieces, answered by messages with the data. Returns as above. */
+/** aq_ref_get - send requests for chunks, answered by messages with the data. Returns as above. */
 int aq_ref_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                gex_Flags_t flags);
 
-/** aq_ref_check_range - in a request handler: ends the job unless [addr, addr+nbytes), which the
- *  message wants to reach with a "put", say, is inside this process's segment. */
+/** aq_ref_check_range - for request handlers: ends the job unless [addr, addr+nbytes), the target
+ * of `what` (such as "put"), is inside this process's segments. */
 void aq_ref_check_range(gex_Token_t token, const char *what, const void *addr, size_t nbytes);
 
-/** aq_ref_rma_init - register the handlers, read the settings. */
+/** aq_ref_rma_init - registers the handlers, reads the settings. */
 void aq_ref_rma_init(void);
 
 /* --- barriers: aq_barrier_ref.c --- */
@@ -46,7 +46,7 @@ bool aq_ref_barrier_done(uint64_t k, gex_Rank_t *missing_out);
 void aq_ref_named_arrive(uint64_t k, int id, int flags);
 bool aq_ref_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t *missing_out);
 
-/** aq_ref_barrier_init - register the handlers. */
+/** aq_ref_barrier_init - registers the handlers. */
 void aq_ref_barrier_init(void);
 
 /** aq_ref_barrier_fini - the job has ended: free the list of leaders. */
@@ -54,7 +54,7 @@ void aq_ref_barrier_fini(void);
 
 /**
  * aq_ref_barrier_progress - send what may be sent; never blocks, runs no handler.
- * Returns how many messages left, were declined, or barriers ended: not 0 means look again.
+ * Returns how many messages were sent or declined, and barriers completed: not 0 means poll again.
  */
 unsigned aq_ref_barrier_progress(void);
 

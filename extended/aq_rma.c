@@ -1,9 +1,9 @@
 /*
- * aq_rma.c - put and get of peers that are not mapped here: the ways out of line of
+ * aq_rma.c - put and get of peers that are not mapped in this process: the out-of-line part of
  * include/gasnet/rma.h, and the debug checks of all of them.
  *
  * Each call makes an operation (or takes the thread's implicit one), lets the conduit or the
- * reference version start it, and turns what the operation then says into the call's result.
+ * reference version start it, and derives the call's result from the operation's state.
  *
  * Threads   any; a transfer declined with GEX_FLAG_IMMEDIATE leaves no trace in any counter
  * Uses      core/aq_op.h, extended/aq_ref.h, the conduit table
@@ -195,7 +195,7 @@ static inline int aq_rma_do_put_nbi(gex_Rank_t jobrank, void *dest, const void *
            == AQ_RETRY;
 }
 
-/* What was declined did not happen: it is neither traced nor counted. */
+/* A declined transfer did not happen: it is neither traced nor counted. */
 static inline void aq_rma_traced(enum aq_trace_kind kind, uint64_t began, bool declined,
                                  gex_Rank_t jobrank, size_t nbytes)
 {
@@ -352,7 +352,7 @@ gex_RMA_Value_t aq_rma_get_val(gex_TM_t tm, gex_Rank_t rank, const void *src, si
     const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
     gex_RMA_Value_t value = 0;
 
-    /* it could not report that it was declined */
+    /* without IMMEDIATE, since the result could not say that it was declined */
     aq_rma_do_get((char *)&value + aq_val_offset(nbytes), jobrank, src, nbytes,
                   flags & ~GEX_FLAG_IMMEDIATE);
     aq_trace_end(AQ_TRACE_GET_VAL, began, jobrank, nbytes);

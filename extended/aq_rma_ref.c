@@ -1,17 +1,17 @@
 /*
  * aq_rma_ref.c - put and get over active messages, for conduits without their own.
  *
- * A put travels in requests that carry the data, each acknowledged by a reply once the data is in
- * place; a get in requests answered by replies that carry the data. Pieces follow each other
- * without waiting; only the flow control of the message layer holds them back. Messages copy or
- * place their payload before they return, so a put is locally complete when it is started.
+ * A put is sent in requests that carry the data; each is acknowledged by a reply once its data is
+ * in place. A get is sent in requests that are answered by replies with the data. Chunks follow
+ * each other without waiting; only the flow control of messages limits them. Messages copy or place
+ * their payload before they return, so a put is locally complete when it is started.
  *
- * With GEX_FLAG_IMMEDIATE no call waits: a transfer of several fragments is left to aq_vis_ref.c,
- * which sends the first or declines, and the others in polls; a put whose source must be free at
- * return is declined.
+ * With GEX_FLAG_IMMEDIATE no call waits: a transfer of several fragments is passed to aq_vis_ref.c,
+ * which sends the first or declines, and sends the others in polls. A put whose source must be free
+ * at return is declined.
  *
- * Threads   any; replies are counted on whatever thread polls
- * Promise   a put is acknowledged after its data can be read at the target; 1, 2, 4 and 8 bytes
+ * Threads   any; replies are counted on whichever thread polls
+ * Promise   a put is acknowledged after its data is readable at the target; 1, 2, 4 and 8 bytes
  *           aligned to their size are never seen half written
  * Wire      PUT_MEDIUM(dest, op) + data, PUT_LONG(op) placed at dest -> PUT_ACK(op)
  *           GET_REQUEST(src, dest, op, nbytes) -> GET_DATA(dest, op) + data
@@ -33,13 +33,15 @@
 #include "core/aq_op.h"
 #include "extended/aq_vis.h"
 
-/* Pieces are whole words, so that a transfer of aligned words is cut between them. */
+/* Chunks are whole words, so that a transfer of aligned words is cut between words. */
 #define AQ_FRAG_UNIT ((size_t)8)
 
-enum { AQ_REF_PUT_AUTO, AQ_REF_PUT_MEDIUM, AQ_REF_PUT_LONG }; /* order of the words in aq_env.def */
+/* order of the choices in aq_env.def */
+enum { AQ_REF_PUT_AUTO, AQ_REF_PUT_MEDIUM, AQ_REF_PUT_LONG };
 static unsigned aq_ref_put_mode AQ_JOB_STATE;
 
-/* What comes from the network must not make us touch memory outside our segments. */
+/* Ends the job if a message from the network would access memory outside this process's
+ * segments. */
 void aq_ref_check_range(gex_Token_t token, const char *what, const void *addr, size_t nbytes)
 {
 #if GASNET_SEGMENT_EVERYTHING
@@ -101,13 +103,13 @@ static int aq_ref_send_put(struct aq_op *op, gex_Rank_t jobrank, char *dest, con
                                 4, args);
 }
 
-/* The most bytes of one piece. */
+/* Maximum bytes of one chunk. */
 static size_t aq_ref_frag(size_t limit)
 {
     return limit > AQ_FRAG_UNIT ? limit & ~(AQ_FRAG_UNIT - 1) : limit;
 }
 
-/* Several fragments, of which only the first may be sent now. */
+/* Sends several fragments, of which only the first may be sent now. */
 static int aq_ref_resumable(struct aq_op *op, gex_Rank_t jobrank, bool is_put, const void *remote,
                             const void *local, size_t nbytes)
 {
@@ -129,7 +131,7 @@ int aq_ref_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 {
     const size_t medium = aq_ref_frag(aq_am_max_medium());
     const bool long_helps = nbytes > medium && aq_limits.max_long > aq_limits.max_medium;
-    /* a long message goes to the segment of the primordial endpoint, a put perhaps to another */
+    /* a long message targets the segment of the primordial endpoint, a put perhaps another one */
     const bool by_long =
         (aq_ref_put_mode == AQ_REF_PUT_LONG || (aq_ref_put_mode == AQ_REF_PUT_AUTO && long_helps))
         && aq_bound_contains(jobrank, dest, nbytes);

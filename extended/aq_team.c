@@ -1,18 +1,18 @@
 /*
  * aq_team.c - the collective calls that make and destroy teams.
  *
- * One exchange over the parent team tells every caller what all callers want; each then works out
- * its own new team, and all of a team come to the same result. The name of a new team is its first
- * member's jobrank and a number that this process has not used before, which the exchange carries.
- * Making a team is therefore a barrier over the parent; destroying it is one over the team,
- * unless the client vouches that nobody uses it any more.
+ * One exchange over the parent team gives every caller the arguments of all callers. Each caller
+ * then computes its own new team, and all members of a team get the same result. A new team's name
+ * is its first member's jobrank and a number that this process has not used before, which the
+ * exchange carries. Making a team is therefore a barrier over the parent. Destroying it is a
+ * barrier over the team, unless the client promises that no rank uses it any more.
  *
  * Members are primordial endpoints: a process is at most one member of a team.
  *
  * Owns      the numbers of new teams
  * Threads   any; collective calls over one team in the client's order
- * Promise   a team's end waits for no put, get or message that was started through it: those know
- *           jobranks, not teams. Its memory is used again by later teams
+ * Promise   destroying a team does not wait for puts, gets or messages that were started through
+ *           it: those refer to jobranks, not teams. Its memory is reused by later teams
  * Uses      core/aq_tm.h, extended/aq_exchange.h
  * See       GASNet-EX specification 0.19, Teams. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -34,13 +34,14 @@
 #define AQ_SCRATCH_LAYOUTS                                                                  \
     (GEX_FLAG_TM_GLOBAL_SCRATCH | GEX_FLAG_TM_LOCAL_SCRATCH | GEX_FLAG_TM_SYMMETRIC_SCRATCH \
      | GEX_FLAG_TM_NO_SCRATCH)
-#define AQ_SCRATCH_MIN 4096 /* bytes: what the setting is raised to */
+#define AQ_SCRATCH_MIN 4096 /* bytes; a smaller setting is raised to this */
 
 static aq_counter aq_team_numbers AQ_JOB_STATE;
 
 /* --- scratch --- */
 
-/* What a member of a team is advised to lend it: the same everywhere, and never 0. */
+/* The scratch size that a member of a team is advised to provide: the same on all ranks, and never
+ * 0. */
 static size_t aq_team_scratch_size(gex_Flags_t flags)
 {
     static atomic_flag warned = ATOMIC_FLAG_INIT;
@@ -77,15 +78,15 @@ static void aq_team_check(const char *call, gex_TM_t tm, gex_Flags_t flags, gex_
 #define aq_team_check(call, tm, flags, legal)   ((void)0)
 #endif
 
-/* --- what a split and a create have in common --- */
+/* --- shared by split and create --- */
 
-/* A number that this process has never given before; not 0. */
+/* Returns a number that this process has not used before; not 0. */
 static uint32_t aq_team_number(void)
 {
     return (uint32_t)aq_counter_add(&aq_team_numbers, 1);
 }
 
-/* The name of the team whose first member is a process that proposed this number. */
+/* Returns the name of the team whose first member is a process that proposed this number. */
 static uint64_t aq_team_id(gex_Rank_t jobrank, uint32_t number)
 {
     return (uint64_t)jobrank << 32 | number;
@@ -100,7 +101,7 @@ static void *aq_team_table(const char *call, size_t count, size_t size)
     return table;
 }
 
-/* plan->jobranks is the caller's to free. */
+/* The caller frees plan->jobranks. */
 static gex_TM_t aq_team_make(const struct aq_tm_plan *plan)
 {
     struct aq_tm *tm = aq_tm_create(plan);
@@ -111,17 +112,17 @@ static gex_TM_t aq_team_make(const struct aq_tm_plan *plan)
 
 /* --- split --- */
 
-/* What a caller tells the others. */
+/* What a caller sends to the others. */
 struct aq_split_request {
     int32_t color, key;
-    uint32_t joins; /* 0: takes part in the call only */
+    uint32_t joins; /* 0: only takes part in the call */
     uint32_t number;
 };
 
-/* One of the caller's color. */
+/* A caller of the same color. */
 struct aq_split_member {
     int32_t key;
-    gex_Rank_t rank; /* in the parent */
+    gex_Rank_t rank; /* in the parent team */
 };
 
 static int aq_split_compare(const void *left, const void *right)
@@ -133,7 +134,7 @@ static int aq_split_compare(const void *left, const void *right)
     return a->rank < b->rank ? -1 : 1; /* equal keys: the parent's order */
 }
 
-/* Those of this caller's color, in the new team's order. Returns how many. */
+/* Selects the callers of this caller's color, in the new team's order. Returns how many. */
 static gex_Rank_t aq_split_choose(const struct aq_split_request *all, gex_Rank_t parent_size,
                                   int32_t color, struct aq_split_member *members)
 {
@@ -201,11 +202,11 @@ size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent, int color, int key, voi
 
 /* --- create --- */
 
-/* What a caller tells the others. */
+/* What a caller sends to the others. */
 struct aq_create_request {
     uint32_t number;
-    uint32_t members; /* of the team it makes; 0: none */
-    uint64_t digest;  /* of everything that must be equal on all members */
+    uint32_t members; /* members of the team that it makes; 0: none */
+    uint64_t digest;  /* hash of everything that must be equal on all members */
 };
 
 static uint64_t aq_create_mix(uint64_t digest, uint64_t value)
@@ -226,7 +227,7 @@ static uint64_t aq_create_digest(const gex_Rank_t *jobranks, size_t count, gex_F
     return digest;
 }
 
-/* The members' jobranks. Only primordial endpoints can be members. */
+/* Fills in the members' jobranks. Only primordial endpoints can be members. */
 static void aq_create_list(gex_TM_t parent, const gex_EP_Location_t *args, size_t count,
                            gex_Flags_t flags, gex_Rank_t *jobranks)
 {
@@ -246,7 +247,7 @@ static void aq_create_list(gex_TM_t parent, const gex_EP_Location_t *args, size_
     }
 }
 
-/* My place in the list, or GEX_RANK_INVALID. */
+/* Returns this rank's index in the list, or GEX_RANK_INVALID. */
 static gex_Rank_t aq_create_find_me(const gex_Rank_t *jobranks, gex_Rank_t count)
 {
     for (gex_Rank_t rank = 0; rank < count; rank++)
@@ -255,7 +256,7 @@ static gex_Rank_t aq_create_find_me(const gex_Rank_t *jobranks, gex_Rank_t count
     return GEX_RANK_INVALID;
 }
 
-/* This member's scratch space, from whichever list the client has passed. */
+/* Returns this member's scratch space, from whichever list the client has passed. */
 static gex_Memvec_t aq_create_scratch(gex_Addr_t *addrs, size_t size, gex_Flags_t layout,
                                       gex_Rank_t rank)
 {
@@ -266,7 +267,7 @@ static gex_Memvec_t aq_create_scratch(gex_Addr_t *addrs, size_t size, gex_Flags_
     return (gex_Memvec_t){ addrs[layout == GEX_FLAG_TM_GLOBAL_SCRATCH ? rank : 0], size };
 }
 
-/* Every member must have made the same call. */
+/* Ends the job unless every member has made the same call. */
 static void aq_create_compare(gex_TM_t parent, const struct aq_create_request *all,
                               const struct aq_create_request *own, const gex_Rank_t *jobranks,
                               gex_Rank_t count)
@@ -321,7 +322,7 @@ static void aq_create_check(size_t num_new, const gex_Rank_t *jobranks, size_t c
 #define aq_create_check(num_new, jobranks, count, layout) ((void)(num_new))
 #endif
 
-/* Exchange, and make this caller's team if it is to be in one. */
+/* Exchanges the arguments, and makes this caller's team if it is to be in one. */
 static void aq_create_agree(gex_TM_t *new_tms, gex_TM_t parent, const struct aq_create_request *own,
                             struct aq_tm_plan *plan)
 {

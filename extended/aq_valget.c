@@ -1,7 +1,7 @@
 /*
  * aq_valget.c - gasnet_get_nb_val() and gasnet_wait_syncnb_valget().
  *
- * The handle is an operation, in whose own cache line the value arrives: no memory of its own.
+ * The handle is an operation, in whose own cache line the value arrives: no further memory is used.
  *
  * Threads   any; pools of operations belong to threads
  * Uses      core/aq_op.h, the conduit table
@@ -29,7 +29,7 @@ gasnet_valget_handle_t gasnet_get_nb_val(gasnet_node_t node, const void *src, si
     struct aq_op *op = aq_op_create(&aq_valget_kind, node);
     char *dest = (char *)&op->value + aq_val_offset(nbytes);
 
-    op->value = 0; /* the bytes that do not travel */
+    op->value = 0; /* the bytes that are not transferred */
     if (AQ_LIKELY(delta != AQ_NOT_MAPPED)) {
         aq_copy_val(dest, aq_rma_ptr(delta, src), nbytes);
         aq_fence_acquire();

@@ -1,5 +1,5 @@
 /*
- * aq_vis.c - transfers that are not contiguous: the eighteen calls of gex_VIS_*.
+ * aq_vis.c - non-contiguous transfers: the eighteen calls of gex_VIS_*.
  *
  * Owns      each thread's armed peer completion
  * Threads   any
@@ -36,7 +36,7 @@ static const struct aq_vis_family aq_vis_strided_put =
 static const struct aq_vis_family aq_vis_strided_get =
     AQ_VIS_FAMILY(gex_VIS_StridedGet, AQ_TRACE_GET_S, false);
 
-/* --- peer completion: one arming a thread --- */
+/* --- peer completion: each thread has one handler set --- */
 
 #if AQ_THREADED
 _Thread_local struct aq_vis_arming aq_vis_armed __attribute__((tls_model("initial-exec")));

@@ -1,10 +1,10 @@
 /*
- * aq_vis.h - transfers that are not contiguous, inside: shapes, sides, streams of bytes.
+ * aq_vis.h - internal header of non-contiguous transfers: shapes, sides, streams of bytes.
  *
- * A *shape* is a strided transfer between two places that are both mapped here, normalised: few
- * dimensions, long runs, an order that suits the writes. A *side* is one end of any transfer, a
- * list or one end of a shape, seen as a stream of bytes: whatever the two ends look like, the n-th
- * byte of one goes to the n-th byte of the other. Sides are what travels in messages.
+ * A *shape* is a strided transfer between two places that are both mapped in this process,
+ * normalised: few dimensions, long runs, an order that suits the writes. A *side* is one end of any
+ * transfer, a list or one end of a shape, seen as a stream of bytes: whatever the two ends look
+ * like, the n-th byte of one goes to the n-th byte of the other. Messages describe sides.
  *
  *     aq_vis.c, aq_vis_route.c, aq_vis_remote.c, aq_vis_check.c   calls and routes: aq_vis_call.h
  *     aq_vis_strided.c  shapes: normalising;  aq_vis_plane.c  shapes: copying
@@ -12,9 +12,9 @@
  *     aq_vis_side.c     sides: positions, gathering, scattering
  *     aq_vis_ref.c, aq_vis_frag.c, aq_vis_serve.c   active messages, peer completion: aq_vis_ref.h
  *
- * Promise   no memory is allocated for a transfer between mapped places, however many levels: a
- *           dimension of one item is dropped, and 64 of two or more are larger than any address
- *           space
+ * Promise   a transfer between mapped places allocates no memory, whatever the number of levels: a
+ *           dimension of one item is dropped, and 64 dimensions of two or more are larger than any
+ *           address space
  * Depends on the public headers and core/. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_VIS_H
@@ -31,7 +31,7 @@
 
 struct aq_op;
 
-#define AQ_VIS_LEVELS 63 /* the most dimensions of two or more items that can exist */
+#define AQ_VIS_LEVELS 63 /* maximum number of dimensions of two or more items */
 
 /* --- strided, both ends in view: aq_vis_strided.c, aq_vis_plane.c --- */
 
@@ -43,26 +43,25 @@ struct aq_vis_dim {
 /* levels 0: one run of elemsz bytes. Dimension 0 is innermost; no count is below 2; the strides of
  * the destination are positive and increase. */
 struct aq_vis_shape {
-    uintptr_t dst, src; /* of the first element in this order */
+    uintptr_t dst, src; /* addresses of the first element in this order */
     size_t elemsz;
     unsigned levels;
     struct aq_vis_dim dim[AQ_VIS_LEVELS];
 };
 
-/** aq_vis_normalise - make a shape; elemsz and levels are not 0. Returns false if there is nothing
- * in it. */
+/** aq_vis_normalise - makes a shape; elemsz and levels are not 0. Returns false if it is empty. */
 bool aq_vis_normalise(struct aq_vis_shape *shape, uintptr_t dst, const ptrdiff_t *dststrides,
                       uintptr_t src, const ptrdiff_t *srcstrides, size_t elemsz,
                       const size_t *count, size_t levels);
 
-/** aq_vis_copy_shape - copy; both ends are addresses of this process. */
+/** aq_vis_copy_shape - copies; both ends are addresses of this process. */
 void aq_vis_copy_shape(const struct aq_vis_shape *shape);
 
-/** aq_vis_copy_row - copy n elements of size bytes, a stride apart on each side. */
+/** aq_vis_copy_row - copies n elements of size bytes, a stride apart on each side. */
 void aq_vis_copy_row(char *dst, ptrdiff_t dststride, const char *src, ptrdiff_t srcstride, size_t n,
                      size_t size);
 
-/* Addresses are counted in uintptr_t: a stride may lead out of an array on its way. */
+/* Addresses are counted in uintptr_t: a stride may temporarily lead out of an array. */
 static inline uintptr_t aq_vis_move(uintptr_t at, ptrdiff_t stride, size_t times)
 {
     return at + (uintptr_t)stride * times;
@@ -73,7 +72,7 @@ static inline char *aq_vis_at(uintptr_t at)
     return (char *)at;
 }
 
-/* One run. What is short costs less here than a call; words are written whole. */
+/* Copies one run. A short run is copied faster than by a call; words are written whole. */
 static inline void aq_vis_copy_run(char *dst, const char *src, size_t n)
 {
     if (n > 64) {
@@ -113,7 +112,7 @@ struct aq_vis_indexed {
     intptr_t delta;
 };
 
-/** aq_vis_copy_vector, aq_vis_copy_indexed - copy; both ends are addresses of this process. */
+/** aq_vis_copy_vector, aq_vis_copy_indexed - copies; both ends are addresses of this process. */
 void aq_vis_copy_vector(const struct aq_vis_vector *dst, const struct aq_vis_vector *src);
 void aq_vis_copy_indexed(const struct aq_vis_indexed *dst, const struct aq_vis_indexed *src);
 
@@ -124,7 +123,7 @@ size_t aq_vis_vector_size(size_t count, const gex_Memvec_t *list);
 
 enum aq_vis_form { AQ_VIS_STRIDED, AQ_VIS_INDEXED, AQ_VIS_VECTOR };
 
-/* A stream of bytes. What it points to belongs to somebody else. */
+/* A stream of bytes. It does not own what it points to. */
 struct aq_vis_side {
     enum aq_vis_form form;
     unsigned levels;         /* strided */
@@ -138,71 +137,73 @@ struct aq_vis_side {
     };
 };
 
-/* A place in a stream: a chunk (in strided ones, an element, counted in order), a byte of it. */
+/* A position in a stream: a chunk (in strided ones an element, counted in order), and a byte of
+ * it. */
 struct aq_vis_pos {
     size_t chunk, offset;
 };
 
-/* One end of a shape in a side's own terms: dimensions that are contiguous at this end are merged.
- * The arrays have room for shape->levels entries. */
+/* Makes a side from one end of a shape: dimensions that are contiguous at this end are merged. The
+ * arrays have space for shape->levels entries. */
 void aq_vis_side_of_shape(struct aq_vis_side *side, const struct aq_vis_shape *shape, bool is_dst,
                           size_t *count, ptrdiff_t *stride);
 
-/** aq_vis_gather, aq_vis_scatter - copy n bytes of a stream to or from a buffer; *pos moves on. */
+/** aq_vis_gather, aq_vis_scatter - copies n bytes of a stream to or from a buffer; advances
+ * *pos. */
 void aq_vis_gather(const struct aq_vis_side *side, struct aq_vis_pos *pos, char *to, size_t n);
 void aq_vis_scatter(const struct aq_vis_side *side, struct aq_vis_pos *pos, const char *from,
                     size_t n);
 
-/** aq_vis_next_run - the next contiguous bytes of a stream that has not ended, at most `most`; *pos
- *  moves on. Returns how many. */
+/** aq_vis_next_run - the next contiguous bytes of a stream that has not ended, at most max;
+ * advances *pos. Returns how many. */
 size_t aq_vis_next_run(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t max,
                        uintptr_t *address_out);
 
-/** aq_vis_skip - move n bytes on. */
+/** aq_vis_skip - advances *pos by n bytes. */
 void aq_vis_skip(const struct aq_vis_side *side, struct aq_vis_pos *pos, size_t n);
 
 /* --- over messages: aq_vis_ref.c --- */
 
-/* What gex_VIS_SetPeerCompletionHandler said; handler 0: nothing. */
+/* The arguments of gex_VIS_SetPeerCompletionHandler; handler 0: none. */
 struct aq_vis_arming {
     gex_AM_Index_t handler;
     size_t nbytes;
     const void *source;
 };
 
-/* One transfer, as aq_vis.c hands it over. */
+/* One transfer, as aq_vis.c passes it on. */
 struct aq_vis_request {
     struct aq_op *op;
     gex_Rank_t jobrank;
     bool is_put;
-    bool counts_lc;                   /* the client can see the local completion */
+    bool counts_lc;                   /* the client can observe local completion */
     size_t nbytes;                    /* not 0 */
-    size_t grain;                     /* bytes that should not be cut, if known; else 0 */
-    struct aq_vis_side local, remote; /* lists stay; arrays of strided sides are copied */
-    struct aq_vis_arming arming;      /* puts: what follows it */
+    size_t grain;                     /* bytes that should not be divided, if known; else 0 */
+    struct aq_vis_side local, remote; /* lists are not copied; arrays of strided sides are */
+    struct aq_vis_arming arming;      /* puts: the peer completion */
 };
 
 /**
- * aq_vis_ref_start - move the bytes by messages, a bounded number of them at a time.
- * What is to be waited for is counted in request->op. Returns AQ_OK, or AQ_RETRY (only with
- * GEX_FLAG_IMMEDIATE) if nothing was sent.
+ * aq_vis_ref_start - transfer the bytes by messages, a bounded number of them at a time. Completion
+ * is counted in request->op. Returns AQ_OK, or AQ_RETRY (only with GEX_FLAG_IMMEDIATE) if nothing
+ * was sent.
  */
 int aq_vis_ref_start(const struct aq_vis_request *request, gex_Flags_t flags);
 
-/** aq_vis_notify - run an armed handler at a peer now; blocks for room. */
+/** aq_vis_notify - runs a peer completion handler at a peer now; blocks until there is credit. */
 void aq_vis_notify(gex_Rank_t jobrank, const struct aq_vis_arming *arming);
 
-/** aq_vis_init - register handlers, read settings. */
+/** aq_vis_init - registers handlers, reads settings. */
 void aq_vis_init(void);
 
-/** aq_vis_fini - the job has ended: free the staging buffers. */
+/** aq_vis_fini - the job has ended: frees the staging buffers. */
 void aq_vis_fini(void);
 
-/** aq_vis_progress - send what may be sent; never blocks, runs no handler. Returns how much
- * happened. */
+/** aq_vis_progress - sends what may be sent; never blocks, runs no handler. Returns the number of
+ * events. */
 unsigned aq_vis_progress(void);
 
-/* Runs at least this long travel as puts and gets of their own, the others packed. Bytes. */
+/* Runs of at least this length, bytes, are puts and gets of their own; shorter ones are packed. */
 struct aq_vis_limits {
     size_t put_run, get_run;
 };

@@ -1,10 +1,10 @@
 /*
- * aq_vis_call.h - one call of gex_VIS_*, on its way through the files that serve it.
+ * aq_vis_call.h - a call of gex_VIS_*, and the files that serve it.
  *
  *     aq_vis.c         the eighteen calls; the thread's peer completion
- *     aq_vis_route.c   what is empty, traced, mapped here or not; how a call ends
- *     aq_vis_remote.c  peers that are not mapped: transfers of their own, or packed in messages
- *     aq_vis_check.c   debug builds: the arguments
+ *     aq_vis_route.c   empty, traced, mapped or not; the result of a call
+ *     aq_vis_remote.c  peers that are not mapped: individual transfers, or packed in messages
+ *     aq_vis_check.c   debug builds: checks of the arguments
  *
  * Uses      aq_vis.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -22,21 +22,21 @@ enum aq_vis_style { AQ_VIS_BLOCKING, AQ_VIS_NB, AQ_VIS_NBI };
 struct aq_vis_family {
     const char *name[3]; /* by style */
     struct aq_op_kind blocking, nb, nb_leaf;
-    enum aq_trace_kind trace; /* of the blocking call; the others follow */
+    enum aq_trace_kind trace; /* of the blocking call; the others follow it */
     bool is_put;
 };
 
-/* One call on its way through this file. */
+/* One call. */
 struct aq_vis_call {
     const struct aq_vis_family *family;
     enum aq_vis_style style;
     gex_TM_t tm;
     gex_Rank_t rank;
     gex_Flags_t flags;
-    uint64_t began; /* 0: nobody traces */
+    uint64_t began; /* 0: not traced */
 };
 
-/* What this thread has armed for its next put. */
+/* The peer completion that this thread has set for its next put. */
 #if AQ_THREADED
 extern _Thread_local struct aq_vis_arming aq_vis_armed __attribute__((tls_model("initial-exec")));
 #else
@@ -45,7 +45,7 @@ extern struct aq_vis_arming aq_vis_armed;
 
 /* --- routes: aq_vis_route.c --- */
 
-/** aq_vis_strided, aq_vis_vector, aq_vis_indexed - serve a call. Returns its event:
+/** aq_vis_strided, aq_vis_vector, aq_vis_indexed - serves a call. Returns its event:
  *  GEX_EVENT_INVALID if it is complete, GEX_EVENT_NO_OP (only with GEX_FLAG_IMMEDIATE) if nothing
  *  was sent. */
 gex_Event_t aq_vis_strided(struct aq_vis_call *call, void *dst, const ptrdiff_t *dststrides,

@@ -1,5 +1,5 @@
 /*
- * aq_vis_check.c - debug builds: the arguments of calls of gex_VIS_*.
+ * aq_vis_check.c - debug builds: checks of the arguments of gex_VIS_* calls.
  *
  * Threads   any; no state. A call with a wrong argument ends the job with the rule and the value
  * Uses      aq_vis_call.h, extended/aq_ref.h
@@ -49,7 +49,7 @@ static void aq_vis_check_local(const struct aq_vis_call *call, uintptr_t address
                        aq_vis_at(address), nbytes);
 }
 
-/* All of a section lies between its lowest and its highest byte. */
+/* The range from a section's lowest to its highest byte contains it. */
 void aq_vis_check_shape(const struct aq_vis_call *call, const struct aq_vis_shape *shape)
 {
     const bool is_put = call->family->is_put;

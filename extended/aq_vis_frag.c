@@ -1,9 +1,9 @@
 /*
- * aq_vis_frag.c - the fragments of a transfer that is not contiguous.
+ * aq_vis_frag.c - the fragments of a non-contiguous transfer.
  *
- * A strided peer end is described by its whole shape and a position, if that is small; else, and
- * for lists, by the addresses that the fragment covers. Elements are not cut when the caller names
- * their size (`grain`) and one fits a message.
+ * A strided peer end is described by its whole shape and a position, if that is short. Otherwise,
+ * and for lists, it is described by the addresses that the fragment covers. Elements are not
+ * divided if the caller gives their size (`grain`) and one fits a message.
  *
  * Threads   the thread that has the transfer
  * Uses      aq_vis_ref.h. SPDX-License-Identifier: BSD-3-Clause
@@ -15,7 +15,7 @@ static size_t aq_vis_strided_desc(unsigned levels)
     return (4 + 2 * (size_t)levels) * AQ_WORD;
 }
 
-/* How much of `left` bytes to take into `room`: whole elements, or at least whole words. */
+/* Returns how many of `left` bytes go into `space`: whole elements, or at least whole words. */
 static size_t aq_vis_cut(size_t left, size_t space, size_t grain)
 {
     if (left <= space)
@@ -47,7 +47,7 @@ static void aq_vis_compose_strided(const struct aq_vis_transfer *transfer, char 
     aq_vis_skip(side, &frag->next, frag->data);
 }
 
-/* Whole chunks of one length. Returns false if none would fit. */
+/* Describes whole chunks of one length. Returns false if none would fit. */
 static bool aq_vis_compose_addresses(const struct aq_vis_transfer *transfer, char *to,
                                      struct aq_vis_frag *frag)
 {
@@ -75,7 +75,7 @@ static bool aq_vis_compose_addresses(const struct aq_vis_transfer *transfer, cha
     return true;
 }
 
-/* Chunks, or parts of them, of any length. */
+/* Describes chunks, or parts of them, of any length. */
 static void aq_vis_compose_runs(const struct aq_vis_transfer *transfer, char *to,
                                 struct aq_vis_frag *frag)
 {

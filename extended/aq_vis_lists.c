@@ -1,8 +1,8 @@
 /*
  * aq_vis_lists.c - vector and indexed copies within this process.
  *
- * Two cursors walk the two lists; the shorter of what is left of the two chunks is copied. Lists
- * whose chunks match, the usual case, take every chunk whole.
+ * Two cursors walk the two lists; the shorter of the two remaining chunks is copied. Lists whose
+ * chunks match, the usual case, are copied chunk by chunk.
  *
  * Threads   any; no state
  * Uses      aq_vis.h
@@ -58,11 +58,12 @@ static inline char *aq_vis_entry(const struct aq_vis_indexed *side, size_t i)
     return aq_vis_at((uintptr_t)side->list[i] + (uintptr_t)side->delta);
 }
 
-/* Chunks match; a length that the compiler knows needs no test in the loop. */
+/* Chunks match; a length that is a compile-time constant needs no test in the loop. */
 static inline __attribute__((always_inline)) void aq_vis_entries_of(
     const struct aq_vis_indexed *dst, const struct aq_vis_indexed *src, const size_t size)
 {
-    const struct aq_vis_indexed to = *dst, from = *src; /* which no store can change */
+    /* local copies, which no store can change */
+    const struct aq_vis_indexed to = *dst, from = *src;
 
     for (size_t i = 0; i < to.count; i++)
         memcpy(aq_vis_entry(&to, i), aq_vis_entry(&from, i), size);

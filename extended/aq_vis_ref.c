@@ -1,7 +1,7 @@
 /*
- * aq_vis_ref.c - transfers that are not contiguous over active messages; peer completion.
+ * aq_vis_ref.c - non-contiguous transfers over active messages; peer completion.
  *
- * A put sends fragments (a description of the places, then the bytes, gathered here); the peer
+ * A put sends fragments: a description of the places, then the bytes, gathered here. The peer
  * scatters the bytes and acknowledges. A get sends descriptions; the peer gathers and replies, and
  * the bytes are scattered here. A fragment fits one medium message.
  *
@@ -35,19 +35,19 @@
 #include "extended/aq_barrier.h"
 #include "core/aq_op.h"
 
-#define AQ_VIS_DECLINES 4 /* transfers without credits after which a poll gives up */
+#define AQ_VIS_DECLINES 4 /* transfers without credit after which a poll stops */
 
 struct aq_vis_limits aq_vis_limits AQ_JOB_STATE;
 
 static struct {
     aq_lock lock;
     struct aq_vis_transfer *first, **last; /* READY */
-    atomic_uint ready;                     /* how many; read without the lock as a hint */
+    atomic_uint ready;                     /* length of the list; read without the lock as a hint */
     struct aq_vis_stage *stages;           /* free */
     size_t space;                          /* bytes of a stage: the largest message */
 } aq_vis AQ_JOB_STATE = { .last = &aq_vis.first };
 
-/* --- staging buffers: as many as were ever needed at a time --- */
+/* --- staging buffers: as many as the maximum in use at a time --- */
 
 struct aq_vis_stage *aq_vis_stage_take(void)
 {
@@ -76,7 +76,7 @@ size_t aq_vis_stage_size(void)
     return aq_vis.space;
 }
 
-/* --- the list of transfers that can go on; under the lock --- */
+/* --- the list of READY transfers; under the lock --- */
 
 static void aq_vis_enlist(struct aq_vis_transfer *transfer)
 {
@@ -111,11 +111,11 @@ static struct aq_vis_transfer *aq_vis_delist(void)
 
 /* --- making and ending transfers --- */
 
-/* Copies a side; the arrays of a strided one go to *at, which moves on. */
+/* Copies a side; the arrays of a strided one go to *at, which is advanced. */
 static void aq_vis_keep_side(struct aq_vis_side *to, const struct aq_vis_side *from, uint64_t **at)
 {
     *to = *from;
-    if (from->form != AQ_VIS_STRIDED || from->levels == 0) /* then there are no arrays */
+    if (from->form != AQ_VIS_STRIDED || from->levels == 0) /* no arrays */
         return;
     to->count = memcpy(*at, from->count, from->levels * sizeof(*from->count));
     *at += from->levels;
@@ -162,7 +162,7 @@ static gex_EC_t aq_vis_category(const struct aq_vis_transfer *transfer)
     return transfer->is_put ? GEX_EC_PUT : GEX_EC_GET;
 }
 
-/* Every fragment was answered. */
+/* Every fragment has been answered. */
 static void aq_vis_finish(struct aq_vis_transfer *transfer)
 {
     struct aq_op *op = transfer->op;
@@ -180,7 +180,7 @@ static void aq_vis_finish(struct aq_vis_transfer *transfer)
 
 /* --- sending --- */
 
-/* Take part in the window. Returns a get's slot. */
+/* Enters one fragment in the window. Returns the slot of a get. */
 static unsigned aq_vis_enter_window(struct aq_vis_transfer *transfer)
 {
     unsigned slot = 0;
@@ -219,9 +219,8 @@ static int aq_vis_send(const struct aq_vis_transfer *transfer, unsigned slot, ge
                                 frag->desc, GEX_EVENT_NOW, flags, 6, args);
 }
 
-/* The next fragment, from a BUSY transfer with room in its window. Returns false if it found no
- * room.
- * */
+/* Sends the next fragment of a BUSY transfer that has space in its window. Returns false if there
+ * was no credit. */
 static bool aq_vis_send_next(struct aq_vis_transfer *transfer, gex_Flags_t flags)
 {
     unsigned slot;
@@ -252,7 +251,7 @@ static bool aq_vis_window_full(struct aq_vis_transfer *transfer)
     return full;
 }
 
-/* Nothing more can be sent now: leave the transfer to the answers, or to the polls. */
+/* No more can be sent now: answers, or polls, will continue the transfer. */
 static void aq_vis_rest(struct aq_vis_transfer *transfer, bool may_send)
 {
     const bool all_sent = transfer->sent == transfer->nbytes;
@@ -274,8 +273,8 @@ static void aq_vis_rest(struct aq_vis_transfer *transfer, bool may_send)
         aq_vis_finish(transfer);
 }
 
-/* Send what goes without waiting; the transfer is BUSY, and not ours afterwards. Returns false
- * if a fragment found no room; *sent_out counts the others. */
+/* Sends what can be sent without waiting. The transfer is BUSY, and must not be used afterwards.
+ * Returns false if a fragment found no credit; *sent_out counts the others. */
 static bool aq_vis_pump(struct aq_vis_transfer *transfer, unsigned *sent_out)
 {
     bool may_send = true;
@@ -288,7 +287,7 @@ static bool aq_vis_pump(struct aq_vis_transfer *transfer, unsigned *sent_out)
     return may_send;
 }
 
-/* An answer has come. */
+/* An answer has arrived. */
 static void aq_vis_answered(struct aq_vis_transfer *transfer, unsigned slot)
 {
     bool finished = false;
@@ -355,7 +354,7 @@ static void aq_vis_on_data(gex_Token_t token, void *buf, size_t nbytes, gex_AM_A
 
 /* --- peer completion --- */
 
-/* The client's handler sees a reply from the rank that put. */
+/* The client's handler gets a token that looks like a reply from the rank that put. */
 static void aq_vis_on_notice(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t handler)
 {
     struct aq_am_in in = {
@@ -383,9 +382,9 @@ void aq_vis_notify(gex_Rank_t jobrank, const struct aq_vis_arming *arming)
     aq_vis_send_notice(jobrank, arming->handler, arming->source, arming->nbytes, 0);
 }
 
-/* --- for the polls, and start-up --- */
+/* --- polls and start-up --- */
 
-/* One READY transfer goes on. Returns false if a message found no room. */
+/* Continues one READY transfer. Returns false if a message found no credit. */
 static bool aq_vis_go_on(struct aq_vis_transfer *transfer, unsigned *happened)
 {
     if (transfer->sent < transfer->nbytes)
@@ -397,7 +396,7 @@ static bool aq_vis_go_on(struct aq_vis_transfer *transfer, unsigned *happened)
         *happened += 1;
     }
     const bool may_send = transfer->notice == 0;
-    aq_vis_finish(transfer); /* or once more */
+    aq_vis_finish(transfer); /* or becomes READY once more */
     return may_send;
 }
 
@@ -418,12 +417,12 @@ unsigned aq_vis_progress(void)
         declined += !aq_vis_go_on(transfer, &happened);
     }
     if (declined != 0)
-        sched_yield();          /* the peer, if it shares our core, gets a chance to make room */
-    return happened + declined; /* a message without room wants another poll soon */
+        sched_yield();          /* the peer, if it shares this core, can return credit */
+    return happened + declined; /* a message without credit needs another poll soon */
 }
 
-/* bytes from which runs go by themselves where they leave in numbers and the target has no part in
- * it */
+/* bytes from which runs are individual transfers, if they are batched and the target takes no
+ * part */
 #define AQ_VIS_ONE_SIDED ((size_t)4096)
 
 static size_t aq_vis_run_limit(enum aq_env_id id)

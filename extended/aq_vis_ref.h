@@ -1,8 +1,8 @@
 /*
- * aq_vis_ref.h - what the files that move non-contiguous data by active messages share.
+ * aq_vis_ref.h - internal header of non-contiguous transfers over active messages.
  *
  *     aq_vis_ref.c    transfers: their states, window, sending, completion
- *     aq_vis_frag.c   the requester: what the next message carries
+ *     aq_vis_frag.c   the requester: contents of the next message
  *     aq_vis_serve.c  the peer: reads the description of a fragment, scatters or gathers its bytes
  *
  * A message carries one *fragment* of a transfer: a description of where its bytes are at the peer,
@@ -13,8 +13,9 @@
  *     RUNS       n times address, length
  *
  * Wire      VIS_PUT(transfer, form, n) + description + data -> VIS_ACK(transfer)
- *           VIS_GET(transfer, form, n, slot, nbytes) + description -> VIS_DATA(transfer, slot) +
- *           data VIS_NOTICE(handler) + payload
+ *           VIS_GET(transfer, form, n, slot, nbytes) + description
+ *               -> VIS_DATA(transfer, slot) + data
+ *           VIS_NOTICE(handler) + payload
  * Uses      aq_vis.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_VIS_REF_H
@@ -31,15 +32,15 @@ enum aq_vis_desc { AQ_VIS_DESC_STRIDED, AQ_VIS_DESC_ADDRESSES, AQ_VIS_DESC_RUNS,
 
 enum aq_vis_state { AQ_VIS_BUSY, AQ_VIS_READY, AQ_VIS_PARKED, AQ_VIS_WAITING };
 
-/* What one message carries. */
+/* The contents of one message. */
 struct aq_vis_frag {
     enum aq_vis_desc form;
     unsigned n;
     size_t desc, data;      /* bytes */
-    struct aq_vis_pos next; /* in the peer's stream, after it */
+    struct aq_vis_pos next; /* position in the peer's stream behind it */
 };
 
-/* A get's fragment on its way: where its bytes belong here. */
+/* A get's fragment in flight: the place of its bytes in this process. */
 struct aq_vis_slot {
     struct aq_vis_pos at;
     size_t nbytes; /* 0: free */
@@ -55,7 +56,7 @@ struct aq_vis_transfer {
     size_t nbytes, sent, grain;
     struct aq_vis_side local, remote;
     struct aq_vis_pos local_at, remote_at;
-    struct aq_vis_stage *stage; /* holds a fragment that found no room, or NULL */
+    struct aq_vis_stage *stage; /* a fragment that found no credit, or NULL */
     struct aq_vis_frag frag;
     struct aq_vis_slot slot[AQ_VIS_WINDOW]; /* gets; under the lock */
     gex_AM_Index_t notice;                  /* peer completion; 0: none, or sent */
@@ -85,7 +86,8 @@ static inline uint64_t aq_vis_word(const char *from, size_t index)
 
 /* --- staging buffers: aq_vis_ref.c --- */
 
-/** aq_vis_stage_take, aq_vis_stage_give - a buffer for the largest message. Any thread. */
+/** aq_vis_stage_take, aq_vis_stage_give - allocates and frees a buffer for the largest message.
+ * Any thread. */
 struct aq_vis_stage *aq_vis_stage_take(void);
 void aq_vis_stage_give(struct aq_vis_stage *stage);
 
@@ -94,13 +96,13 @@ size_t aq_vis_stage_size(void);
 
 /* --- fragments: aq_vis_frag.c --- */
 
-/** aq_vis_frag_compose - describe the transfer's next fragment in a staging buffer,
- *  transfer->stage, and gather a put's data behind it. The transfer is BUSY. */
+/** aq_vis_frag_compose - describes the transfer's next fragment in a staging buffer,
+ * transfer->stage, and gathers a put's data behind it. The transfer is BUSY. */
 void aq_vis_frag_compose(struct aq_vis_transfer *transfer);
 
 /* --- the peer: aq_vis_serve.c --- */
 
-/** aq_vis_serve_init - register the handlers of requests. */
+/** aq_vis_serve_init - registers the handlers of requests. */
 void aq_vis_serve_init(void);
 
 #endif

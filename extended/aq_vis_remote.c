@@ -1,9 +1,10 @@
 /*
- * aq_vis_remote.c - transfers that are not contiguous, to and from peers that are not mapped here.
+ * aq_vis_remote.c - non-contiguous transfers with peers that are not mapped in this process.
  *
- * Runs that are long and contiguous on both sides are puts and gets of their own, through the
- * conduit's table, batched where the conduit gains by that. Everything else is packed in messages:
+ * Runs that are long and contiguous on both sides are individual puts and gets, through the
+ * conduit's table, batched where the conduit supports it. Everything else is packed in messages:
  * aq_vis_ref.c.
+ *
  *
  * Threads   any; a transfer declined with GEX_FLAG_IMMEDIATE leaves no trace in any counter
  * Uses      aq_vis_call.h, core/aq_op.h, the conduit table. SPDX-License-Identifier: BSD-3-Clause
@@ -14,7 +15,7 @@
 #include "base/aq_rc.h"
 #include "extended/aq_ref.h"
 
-/* --- a transfer for each run, or packed --- */
+/* --- individual transfers, or packed --- */
 
 static int aq_vis_start_run(const struct aq_vis_request *request, uintptr_t local, uintptr_t remote,
                             size_t nbytes, gex_Flags_t flags)
@@ -28,8 +29,8 @@ static int aq_vis_start_run(const struct aq_vis_request *request, uintptr_t loca
                     flags);
 }
 
-/* Every run that is contiguous on both sides is a put or get of its own. With GEX_FLAG_IMMEDIATE
- * there is one run only. */
+/* Starts a put or get for every run that is contiguous on both sides. With GEX_FLAG_IMMEDIATE there
+ * is only one run. */
 static int aq_vis_start_each(const struct aq_vis_request *request, gex_Flags_t flags)
 {
     struct aq_vis_pos local_at = { 0, 0 }, remote_at = { 0, 0 };
@@ -51,7 +52,7 @@ static int aq_vis_start_each(const struct aq_vis_request *request, gex_Flags_t f
     return AQ_OK;
 }
 
-/* All of them together, if the conduit gains by that. */
+/* Starts all of them, in a batch if the conduit supports it. */
 static int aq_vis_start_runs(const struct aq_vis_request *request, gex_Flags_t flags)
 {
     struct aq_op *before = aq_job.remote->rma_batch_begin(request->op);
@@ -69,13 +70,14 @@ static const struct aq_op_kind *aq_vis_kind(const struct aq_vis_call *call)
                                                         : &call->family->nb;
 }
 
-/* run: about how long the runs are that are contiguous on both sides */
+/* run: approximate length of the runs that are contiguous on both sides */
 static gex_Event_t aq_vis_remote(const struct aq_vis_call *call, struct aq_vis_request *request,
                                  size_t run)
 {
     const bool is_put = call->family->is_put, is_implicit = call->style == AQ_VIS_NBI;
     const size_t limit = is_put ? aq_vis_limits.put_run : aq_vis_limits.get_run;
-    /* after the first of several runs there is no way back, and the second may have to wait */
+    /* after the first of several runs the call cannot be declined any more, and the second may have
+     * to wait */
     const bool may_start_all = run == SIZE_MAX || (call->flags & GEX_FLAG_IMMEDIATE) == 0;
     struct aq_op *op;
     int rc;
@@ -104,7 +106,7 @@ static gex_Event_t aq_vis_remote(const struct aq_vis_call *call, struct aq_vis_r
     return GEX_EVENT_INVALID;
 }
 
-/* --- the three kinds of places --- */
+/* --- strided, vector, indexed --- */
 
 size_t aq_vis_shape_size(const struct aq_vis_shape *shape)
 {

@@ -1,9 +1,8 @@
 /*
- * aq_vis_route.c - which way a transfer that is not contiguous takes, and how its call ends.
+ * aq_vis_route.c - selects the path of a non-contiguous transfer, and returns the call's result.
  *
- * A peer that is mapped here is served by copy loops at once: aq_vis_strided.c, aq_vis_lists.c.
- * Another one is aq_vis_remote.c's. The calls of one family differ only in what they make of the
- * result.
+ * Copy loops serve a mapped peer at once: aq_vis_strided.c, aq_vis_lists.c. aq_vis_remote.c serves
+ * other peers. The calls of one family differ only in the form of the result.
  *
  * Threads   any; no state
  * Uses      aq_vis_call.h
@@ -14,7 +13,7 @@
 
 #include "core/aq_job.h"
 
-/* --- how a call ends --- */
+/* --- results --- */
 
 static gex_Event_t aq_vis_traced(const struct aq_vis_call *call, gex_Event_t result, size_t nbytes)
 {
@@ -23,7 +22,7 @@ static gex_Event_t aq_vis_traced(const struct aq_vis_call *call, gex_Event_t res
     return result;
 }
 
-/* What there was to copy is copied. The fences are those of include/gasnet/rma.h. */
+/* The copy is complete. The fences are those of include/gasnet/rma.h. */
 static inline gex_Event_t aq_vis_done(const struct aq_vis_call *call)
 {
     if (!call->family->is_put) {
@@ -35,19 +34,19 @@ static inline gex_Event_t aq_vis_done(const struct aq_vis_call *call)
         const struct aq_vis_arming arming = aq_vis_armed;
 
         aq_vis_armed.handler =
-            0; /* before the message: sending it may poll, but never comes here */
+            0; /* cleared before the message: sending it may poll, but never comes here */
         aq_vis_notify(aq_tm_jobrank(call->tm, call->rank), &arming);
     }
     return GEX_EVENT_INVALID;
 }
 
-/* --- which way: the peer's address in this process, if it has one --- */
+/* --- the peer's address in this process, if it has one --- */
 
 static inline intptr_t aq_vis_delta(const struct aq_vis_call *call)
 {
     intptr_t delta = aq_tm_deltas(call->tm)[call->rank];
 
-    /* inline code may have been shown a table in which nothing is mapped */
+    /* inline code may have used a table in which nothing is mapped */
     if (AQ_UNLIKELY(delta == AQ_NOT_MAPPED) && (aq_job.local->caps & AQ_CAP_LOAD_STORE) != 0
         && aq_tm(call->tm)->peer_index == 0)
         delta = aq_job.map[aq_tm_jobrank(call->tm, call->rank)];
@@ -114,7 +113,7 @@ static gex_Event_t aq_vis_vector_go(const struct aq_vis_call *call, struct aq_vi
     return aq_vis_done(call);
 }
 
-/* Are there any bytes? The first list that shows some decides. */
+/* Returns true if the list has no bytes. The first entry with bytes decides. */
 static inline bool aq_vis_vector_empty(size_t count, const gex_Memvec_t *list)
 {
     for (size_t i = 0; i < count; i++)

@@ -1,8 +1,8 @@
 /*
- * aq_vis_serve.c - the peer of a transfer that is not contiguous: checks, scatters and gathers.
+ * aq_vis_serve.c - the peer of a non-contiguous transfer: checks, scatters and gathers.
  *
- * A request describes the places of its bytes in this process's segment. Whatever it describes is
- * checked before a byte moves: an impossible description ends the job with the requester's rank.
+ * A request describes the places of its bytes in this process's segment. The description is checked
+ * before a byte is moved: an impossible one ends the job with the requester's rank.
  *
  * Threads   handlers, on any thread
  * Uses      aq_vis_ref.h, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
@@ -12,10 +12,10 @@
 #include "base/aq_log.h"
 #include "extended/aq_ref.h"
 
-/* What a message says, checked. */
+/* The contents of a message, checked. */
 struct aq_vis_view {
     gex_Token_t token;
-    const char *call; /* for diagnoses */
+    const char *call; /* for diagnostics */
     enum aq_vis_desc form;
     size_t n;
     const char *desc;
@@ -31,7 +31,7 @@ static __attribute__((cold, noreturn)) void aq_vis_refuse(const struct aq_vis_vi
     aq_fatal("rank %u asked for a %s that %s", info.gex_srcrank, view->call, why);
 }
 
-/* Bytes of the what, or the message is refused. */
+/* Returns the bytes of the description; ends the job if it is malformed. */
 static size_t aq_vis_desc_size(const struct aq_vis_view *view, size_t nbytes)
 {
     const size_t max = nbytes / AQ_WORD;
@@ -55,7 +55,7 @@ static size_t aq_vis_desc_size(const struct aq_vis_view *view, size_t nbytes)
     return words * AQ_WORD;
 }
 
-/* The lowest and the highest byte of a strided side, and how many it has. */
+/* Finds the lowest and the highest byte of a strided side, and its number of bytes. */
 static void aq_vis_check_strided(const struct aq_vis_view *view, const struct aq_vis_side *side,
                                  const struct aq_vis_pos *pos)
 {

@@ -1,10 +1,10 @@
 /*
  * aq_vis_side.c - one end of a transfer as a stream of bytes.
  *
- * A place in a stream is a chunk and a byte of it, so that a message can say where its bytes
- * belong, and a transfer can go on where it stopped, without remembering more than two numbers.
- * Strided streams count their elements in the order of the dimensions; a place is turned into
- * indices by division, once for each call, not for each element.
+ * A position in a stream is a chunk and a byte of it. Two numbers are therefore enough for a
+ * message to say where its bytes belong, and for a transfer to continue where it stopped. Strided
+ * streams count their elements in the order of the dimensions; a position is converted to indices
+ * by division, once for each call, not for each element.
  *
  * Threads   any; no state but the caller's
  * Uses      aq_vis.h
@@ -40,7 +40,7 @@ void aq_vis_side_of_shape(struct aq_vis_side *side, const struct aq_vis_shape *s
 
 /* --- strided --- */
 
-/* Where an element is, and its indices. */
+/* Returns the address of an element, and its indices. */
 static uintptr_t aq_vis_element(const struct aq_vis_side *side, size_t number, size_t *index)
 {
     uintptr_t at = side->base;
@@ -53,7 +53,8 @@ static uintptr_t aq_vis_element(const struct aq_vis_side *side, size_t number, s
     return at;
 }
 
-/* The first element after n more of a row. */
+/* Returns the address of the element n further on in a row, and carries into the next
+ * dimensions. */
 static uintptr_t aq_vis_advance(const struct aq_vis_side *side, uintptr_t at, size_t *index,
                                 size_t n)
 {
@@ -65,14 +66,14 @@ static uintptr_t aq_vis_advance(const struct aq_vis_side *side, uintptr_t at, si
         at = aq_vis_move(at, -side->stride[d], side->count[d]);
         index[d] = 0;
         if (d + 1 == side->levels)
-            break; /* the end of the stream */
+            break; /* end of the stream */
         at += (uintptr_t)side->stride[d + 1];
         index[d + 1]++;
     }
     return at;
 }
 
-/* A piece may have left a place at the end of its element. */
+/* A fragment may have ended at the end of an element. */
 static inline void aq_vis_settle_element(const struct aq_vis_side *side, struct aq_vis_pos *pos)
 {
     if (pos->offset == side->chunk) {
@@ -81,7 +82,7 @@ static inline void aq_vis_settle_element(const struct aq_vis_side *side, struct 
     }
 }
 
-/* Copy between a stream and a buffer. Inlined into both directions. */
+/* Copies between a stream and a buffer. Inlined into both directions. */
 static inline __attribute__((always_inline)) void aq_vis_run(uintptr_t at, char *buffer, size_t n,
                                                              bool gather)
 {
@@ -116,7 +117,7 @@ static inline __attribute__((always_inline)) void aq_vis_strided(const struct aq
             pos->offset = 0;
             pos->chunk++;
             at = aq_vis_advance(side, at, index, 1);
-        } else { /* as much of a row as there is */
+        } else { /* as much as the row has */
             const size_t row = side->levels != 0 ? side->count[0] - index[0] : 1;
             const size_t elems = n / size < row ? n / size : row;
 
@@ -145,7 +146,8 @@ static inline uintptr_t aq_vis_chunk_at(const struct aq_vis_side *side, size_t c
                                        : (uintptr_t)side->addresses[chunk];
 }
 
-/* Chunks without bytes are passed over before, never after, a piece: there may be no next one. */
+/* Chunks without bytes are skipped before a fragment, never after it: there may be no next
+ * chunk. */
 static inline void aq_vis_settle(const struct aq_vis_side *side, struct aq_vis_pos *pos)
 {
     while (pos->offset == aq_vis_chunk_len(side, pos->chunk)) {
@@ -184,7 +186,7 @@ void aq_vis_gather(const struct aq_vis_side *side, struct aq_vis_pos *pos, char 
 void aq_vis_scatter(const struct aq_vis_side *side, struct aq_vis_pos *pos, const char *from,
                     size_t n)
 {
-    char *buffer = (char *)(uintptr_t)from; /* only read */
+    char *buffer = (char *)(uintptr_t)from; /* is only read */
 
     if (side->form == AQ_VIS_STRIDED)
         aq_vis_strided(side, pos, buffer, n, false);

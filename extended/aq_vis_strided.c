@@ -1,11 +1,11 @@
 /*
  * aq_vis_strided.c - strided transfers: the client's dimensions made into a shape.
  *
- * The client's dimensions come in any order and number, with strides of any sign. Normalising drops
- * those of one item, turns negative strides of the destination round, sorts by them so that the
- * innermost loop writes where it has just written, and merges dimensions that are contiguous, or
- * equally spaced, on both sides. Then most shapes are a row or a plane of elements of a common
- * size.
+ * The client's dimensions have any order, number and sign of strides. Normalising drops dimensions
+ * of one item, reverses those with a negative stride at the destination, sorts them by that stride
+ * so that the innermost loop writes consecutive addresses, and merges dimensions that are
+ * contiguous, or equally spaced, on both sides. Most shapes are then a row or a plane of elements
+ * of a common size.
  *
  * Threads   any; no state
  * Uses      aq_vis.h
@@ -92,7 +92,7 @@ bool aq_vis_normalise(struct aq_vis_shape *shape, uintptr_t dst, const ptrdiff_t
         if (dim.count == 0)
             return false;
         if (dim.count == 1)
-            continue; /* its strides may be anything */
+            continue; /* its strides have no meaning */
         dim.dst = dststrides[d];
         dim.src = srcstrides[d];
         if (dim.dst < 0) { /* begin at the other end */
