@@ -1,10 +1,10 @@
 /*
- * aqueduct.h - a job over any group of processes, which ends without them.
+ * aqueduct.h - a job over any group of processes, which can end while the processes go on.
  *
  * gex_Client_Init() starts a job over all processes that a launcher has started, and the job ends
- * with them. A library that is a part of a larger program needs less and more: a job over some of
- * the processes, which find each other by what the program already has, MPI for instance; the end
- * of that job while the processes go on; and later another one, over other processes.
+ * with them. A library inside a larger program needs something else: a job over some of the
+ * processes, which are connected by what the program already has, MPI for instance; the end of that
+ * job while the processes go on; and later another job, over other processes.
  *
  *     struct aqueduct_group group = { rank, size, allgather, barrier, abort, ctx };
  *
@@ -27,10 +27,10 @@ AQ_BEGIN_DECLS
 
 /**
  * aqueduct_job_group - the next gex_Client_Init() or gasnet_init() starts a job over this group.
- * group    copied; group->ctx and what it leads to stay the caller's
- * conduit  "smp", "udp", ...; the same on every process. NULL: what GASNET_CONDUIT says, else what
- *          the program was compiled for, else smp if all processes are on one host, and otherwise
- *          the best network that all of them can use
+ * group    copied; the caller keeps group->ctx and what it refers to
+ * conduit  "smp", "udp", ...; the same on every process. NULL: GASNET_CONDUIT, else the conduit
+ *          that the program was compiled for, else smp if all processes are on one host, else the
+ *          best network that all of them can use
  * Context  no job is running in this process
  * Returns  GASNET_OK, or GASNET_ERR_BAD_ARG: a rank outside the size, a function that is missing,
  *          a job that is running
@@ -43,8 +43,8 @@ AQ_PUBLIC int aqueduct_job_group(const struct aqueduct_group *group, const char 
  * group, conduit  as above
  * client_p, ep_p, tm_p, name, flags  as for gex_Client_Init()
  * Context  collective over the group, no job is running in this process; ends with a barrier.
- *          Settings are read from the environment as it is now; if it differs between the
- *          processes, that of one of them is for all
+ *          Settings are read from the present environment; if it differs between the processes, all
+ *          use that of one of them
  * Returns  GASNET_OK or as gex_Client_Init(). A job that cannot start ends the process, with a
  *          message
  * Test: tests/jobs.
@@ -61,15 +61,15 @@ static inline AQ_UNUSED int aqueduct_job_start(const struct aqueduct_group *grou
 
 /**
  * aqueduct_job_end - end the job, and let its processes go on.
- * Every operation and collective of the client's is over on every process, and no other thread is
- * in the library; threads that the client has started as gex_System_QueryProgressThreads() says
- * return from it. On return all handles are dead: client, endpoints, teams, segments, events,
- * atomic domains, and texts of gasnet_getenv(). The memory of segments that the library made is
- * unmapped, and traces and statistics are written. Other calls of the interface are errors until
- * the next start.
+ * Before the call every operation and collective of the client is complete on every process, and no
+ * other thread is in the library; a thread that the client has started as
+ * gex_System_QueryProgressThreads() says returns from it. On return all handles are dead: client,
+ * endpoints, teams, segments, events, atomic domains, and texts of gasnet_getenv(). The memory of
+ * segments that the library made is unmapped, and traces and statistics are written. Other calls of
+ * the interface are errors until the next start.
  * Context  collective over the group; not in a handler, not holding an HSL
  * Returns  GASNET_OK; GASNET_ERR_NOT_INIT without a job; GASNET_ERR_RESOURCE for a job that a
- *          launcher has started, or of a conduit that cannot be ended, which then go on
+ *          launcher has started, or over a conduit that cannot end a job; that job then goes on
  * Test: tests/jobs.
  */
 AQ_PUBLIC int aqueduct_job_end(void);

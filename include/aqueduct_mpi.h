@@ -9,9 +9,9 @@
  *     aqueduct_mpi_group(&comm, &group);
  *     aqueduct_job_start(&group, NULL, &client, &ep, &tm, "example", 0);
  *
- * The communicator is used during aqueduct_job_start() and aqueduct_job_end() alone, on their
- * caller's thread: any MPI thread level will do. But over the mpi conduit, which names its own
- * rules (GASNET_MPI_THREAD).
+ * The communicator is used only during aqueduct_job_start() and aqueduct_job_end(), on their
+ * caller's thread, so any MPI thread level is sufficient. The mpi conduit has rules of its own
+ * (GASNET_MPI_THREAD).
  *
  * Source: Aqueduct's own; docs/aqueduct-h.md. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -41,8 +41,8 @@ static inline AQ_UNUSED void aqueduct_mpi_abort(void *ctx, int code)
 
 /**
  * aqueduct_mpi_group - describe a communicator as a group.
- * comm       an intracommunicator of the program's, best a duplicate of its own; the variable
- *            stays where it is, and the communicator is not freed, before the job has ended
+ * comm       an intracommunicator of the program, best a duplicate of its own. The variable stays
+ *            at its address, and the communicator is not freed, before the job has ended
  * group_out  for aqueduct_job_start()
  */
 static inline AQ_UNUSED void aqueduct_mpi_group(MPI_Comm *comm, struct aqueduct_group *group_out)

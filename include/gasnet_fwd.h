@@ -1,5 +1,5 @@
 /*
- * gasnet_fwd.h - the constants and simple types of the EX interface, alone.
+ * gasnet_fwd.h - only the constants and simple types of the EX interface.
  *
  * A client's own public headers may include this file without choosing a thread
  * mode: it needs only <stdint.h>, declares no function, and creates no name outside
@@ -31,14 +31,14 @@ typedef struct gex_EP_Location_s {
     gex_EP_Index_t gex_ep_index;
 } gex_EP_Location_t;
 
-/* One above every rank that can exist. */
+/* Larger than every possible rank. */
 #define GEX_RANK_INVALID 0xffffffffu
 
 /* Event results: the zero value is "already complete". */
 #define GEX_EVENT_INVALID ((gex_Event_t)(uintptr_t)0)
 #define GEX_EVENT_NO_OP   ((gex_Event_t)(uintptr_t)1)
 
-/* Local-completion choices, told apart from any real variable's address. */
+/* Local-completion choices, distinct from any real variable's address. */
 #define GEX_EVENT_NOW   ((gex_Event_t *)(uintptr_t)1)
 #define GEX_EVENT_DEFER ((gex_Event_t *)(uintptr_t)2)
 #define GEX_EVENT_GROUP ((gex_Event_t *)(uintptr_t)3)
@@ -134,7 +134,7 @@ typedef struct gex_EP_Location_s {
 #define GEX_OP_USER    (1u << 30)
 #define GEX_OP_USER_NC (1u << 31)
 
-/* The fetching twin of a non-fetching operation, and back. */
+/* From a non-fetching operation to its fetching form, and back. */
 #define GEX_OP_TO_FETCHING(op)    ((op) << 15)
 #define GEX_OP_TO_NONFETCHING(op) ((op) >> 15)
 

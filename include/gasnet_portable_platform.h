@@ -1,10 +1,10 @@
 /*
- * gasnet_portable_platform.h - which compiler, system and processor this is, as macros.
+ * gasnet_portable_platform.h - macros that identify compiler, operating system and processor.
  *
- * Needs no other header, no thread mode and nothing from configure. A name that does not hold
- * is undefined, not 0. Other projects install headers that define the same names: each says
- * in _PORTABLE_PLATFORM_H which version of the set of names it knows, and the newer one
- * replaces what the older one defined.
+ * Needs no other header, no thread mode and nothing from configure. A name that does not apply is
+ * undefined, not 0. Other projects install headers that define the same names: each defines
+ * _PORTABLE_PLATFORM_H to the version of the set of names that it knows, and a newer one replaces
+ * the definitions of an older one.
  *
  * Source: GASNet tools specification 1.20, platform detection. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -152,7 +152,7 @@
 #define PLATFORM_STRINGIFY(x) PLATFORM_STRINGIFY_HELPER(x)
 #define PLATFORM_COMPILER_VERSION_INT(maj, min, pat) (((maj) << 16) | ((min) << 8) | (pat))
 
-/* --- compiler: those that pass for another one first --- */
+/* --- compiler: those that imitate another one first --- */
 
 #if defined(__NVCOMPILER)
 #define PLATFORM_COMPILER_NVHPC 1
@@ -422,7 +422,7 @@
 #define PLATFORM_COMPILER_VERSION_LT(maj, min, pat) \
     (PLATFORM_COMPILER_VERSION < PLATFORM_COMPILER_VERSION_INT(maj, min, pat))
 
-/* One text that tells compilers, versions and languages apart: fields between bars. */
+/* One text that distinguishes compilers, versions and languages: fields between bars. */
 #undef _PLATFORM_COMPILER_STD
 #undef _PLATFORM_COMPILER_MISC
 #if defined(__cplusplus)

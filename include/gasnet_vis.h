@@ -1,7 +1,7 @@
 /*
- * gasnet_vis.h - transfers that are not contiguous: table of contents.
+ * gasnet_vis.h - non-contiguous transfers: table of contents.
  *
- * The client defines its thread mode first, as for gasnetex.h, which comes with this header.
+ * The client first defines its thread mode, as for gasnetex.h, which this header includes.
  *
  * Source: GASNet-EX specification 0.19, non-contiguous transfers. SPDX-License-Identifier:
  * BSD-3-Clause

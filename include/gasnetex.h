@@ -1,15 +1,15 @@
 /*
  * gasnetex.h - the EX interface: table of contents.
  *
- * The client defines exactly one of GASNET_SEQ, GASNET_PARSYNC and GASNET_PAR first. The
- * parts below hold the declarations and the inline fast paths; each says which section
- * of the specification it serves.
+ * The client defines exactly one of GASNET_SEQ, GASNET_PARSYNC and GASNET_PAR first. The parts
+ * below contain the declarations and the inline fast paths; each names the section of the
+ * specification that it implements.
  *
  * Source: GASNet-EX specification 0.19. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef GASNETEX_H
 #define GASNETEX_H           1
-#define _INCLUDED_GASNETEX_H 1 /* clients ask for it */
+#define _INCLUDED_GASNETEX_H 1 /* clients test it */
 
 #include "gasnet_config.h"   /* made by configure: version, segment mode, debug */
 #include "gasnet_core_fwd.h" /* from the conduit's folder: which conduit, its constants */

@@ -1,9 +1,9 @@
 /*
  * am.h - active messages with a fixed payload: limits, tokens, requests and replies.
  *
- * The 102 forms with an argument count in their name, and the six that count for
- * themselves, are generated in am_forms.h; all end in the six functions below. npam.h has the
- * calls with a negotiated payload.
+ * The 102 forms with an argument count in their name, and the six that count their arguments, are
+ * generated in am_forms.h; all call the six functions below. npam.h has the calls with a negotiated
+ * payload.
  *
  * Source: GASNet-EX specification 0.19, Active messages. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -16,15 +16,16 @@ AQ_BEGIN_DECLS
 
 #define AQ_AM_MAX_ARGS 16
 
-/** gex_AM_MaxArgs - most handler arguments of a message. Legal in every context, as all limits. */
+/** gex_AM_MaxArgs - maximum number of handler arguments. Legal in every context, as all limits. */
 static inline AQ_UNUSED unsigned int gex_AM_MaxArgs(void)
 {
     return AQ_AM_MAX_ARGS;
 }
 
 /**
- * gex_AM_MaxRequestMedium and its three sisters - the largest payload of a message.
- * tm, other  the other party; GEX_RANK_INVALID: the least over all peers
+ * gex_AM_MaxRequestMedium, _MaxReplyMedium, _MaxRequestLong, _MaxReplyLong - the largest payload of
+ * a message, in bytes.
+ * tm, other  the other party; GEX_RANK_INVALID: the minimum over all peers
  * lc_opt     never dereferenced: GEX_EVENT_NOW, GEX_EVENT_GROUP or any other pointer
  * flags      as in the call; with GEX_FLAG_AM_PREPARE_LEAST_* the largest least_payload
  * numargs    handler arguments of the call
@@ -43,8 +44,9 @@ AQ_PUBLIC size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *
 AQ_PUBLIC size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt,
                                         gex_Flags_t flags, unsigned int numargs);
 /**
- * gex_AM_LUBRequestMedium and its three sisters - lower bounds of the limits above, over all peers:
- * those of the job; before gex_Client_Init what holds for every job, which may be less.
+ * gex_AM_LUBRequestMedium, _LUBReplyMedium, _LUBRequestLong, _LUBReplyLong - lower bounds of the
+ * limits above, over all peers of the job, in bytes. Before gex_Client_Init: over every possible
+ * job, which may be less.
  */
 AQ_PUBLIC size_t gex_AM_LUBRequestMedium(void);
 AQ_PUBLIC size_t gex_AM_LUBReplyMedium(void);
@@ -62,8 +64,8 @@ AQ_PUBLIC size_t gex_AM_LUBReplyLong(void);
 AQ_PUBLIC gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask);
 
 /*
- * What every form comes down to. Returns 0 once the message is accepted; non-zero only with
- * GEX_FLAG_IMMEDIATE if nothing was sent. args is read during the call only.
+ * The functions that every form calls. They return 0 once the message is accepted, and non-zero
+ * only with GEX_FLAG_IMMEDIATE if nothing was sent. args is read during the call only.
  */
 AQ_PUBLIC int aq_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler,
                                   gex_Flags_t flags, unsigned int nargs, const gex_AM_Arg_t *args);
@@ -82,8 +84,8 @@ AQ_PUBLIC int aq_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const 
                                size_t nbytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
                                unsigned int nargs, const gex_AM_Arg_t *args);
 
-/* Debug builds: a client's handlers begin at GEX_AM_INDEX_BASE, or the job ends. The library's own
- * are below, and it sends to them through the same forms. */
+/* Debug builds: ends the job unless the handler's index is at least GEX_AM_INDEX_BASE. The
+ * library's own handlers have lower indices, and it sends to them through the same forms. */
 AQ_PUBLIC void aq_am_check_index(const char *call, gex_AM_Index_t handler);
 #if GASNET_DEBUG && !defined(AQ_BUILD_LIBRARY)
 #define AQ_AM_CHECK_INDEX(call, handler) aq_am_check_index(call, handler)
@@ -91,7 +93,7 @@ AQ_PUBLIC void aq_am_check_index(const char *call, gex_AM_Index_t handler);
 #define AQ_AM_CHECK_INDEX(call, handler) ((void)0)
 #endif
 
-/* Words of an address in handler arguments: private names that clients have come to rely on. */
+/* The words of an address in handler arguments: private names that clients use. */
 #define GASNETI_HIWORD(word) ((gex_AM_Arg_t)(uint32_t)((uint64_t)(uintptr_t)(word) >> 32))
 #define GASNETI_LOWORD(word) ((gex_AM_Arg_t)(uint32_t)(uintptr_t)(word))
 #define GASNETI_MAKEWORD(high, low) \

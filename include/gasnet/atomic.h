@@ -1,12 +1,12 @@
 /*
  * atomic.h - atomic domains, and operations on words of other processes' segments.
  *
- * A target that is mapped in this process is served here by the processor's own atomic
+ * The inline code serves a target that is mapped in this process by the processor's own atomic
  * instructions: one table look-up, one predictable branch, one instruction or a short
- * compare-and-swap loop, no event. The switch over operations folds away if the opcode is a
- * constant; if not, it is in the library. All other targets take the way out of line
- * (extended/aq_ad.c), which sends a message; its handler executes the very same instructions at
- * the target, so that the two ways are atomic with each other.
+ * compare-and-swap loop, no event. The switch over operations is removed at compile time if the
+ * opcode is a constant; if not, it is in the library. For other targets the out-of-line function
+ * (extended/aq_ad.c) sends a message, whose handler executes the same instructions at the target,
+ * so that the two paths are atomic with each other.
  *
  * The functions of each type are generated from atomic_forms.awk:
  *   gex_AD_OpNB_T(), gex_AD_OpNBI_T() with T one of I32 U32 I64 U64 FLT DBL
@@ -24,8 +24,8 @@ typedef struct gex_AD_s *gex_AD_t;
 
 #define GEX_AD_INVALID ((gex_AD_t)(uintptr_t)0)
 
-/* What inline code sees of a domain. The tables are the team's and the job's own, and so say
- * "not mapped" wherever inline transfers have to take the way out of line. */
+/* The part of a domain that inline code reads. The tables belong to the team and to the job, and
+ * say "not mapped" wherever inline transfers must call the out-of-line function. */
 struct aq_ad_public {
     const intptr_t *delta;    /* by rank in the team */
     const intptr_t *jobdelta; /* by jobrank, for GEX_FLAG_RANK_IS_JOBRANK */
@@ -42,8 +42,8 @@ static inline AQ_UNUSED const struct aq_ad_public *aq_ad_head_of(gex_AD_t ad)
 
 /**
  * gex_AD_Create - make an atomic domain: a type and a set of operations on it.
- * ad_p   the domain, never GEX_AD_INVALID; any thread may use it, at once, and no process needs
- *        to have come back from its own call
+ * ad_p   the domain, never GEX_AD_INVALID. Any thread may use it at once; no other process needs to
+ *        have returned from its own call
  * tm     a team, not a TM-pair; collective over it
  * dt     one of GEX_DT_I32 U32 I64 U64 FLT DBL
  * ops    not empty: OR of operations that exist for the type (no AND, OR, XOR on FLT, DBL)
@@ -61,7 +61,7 @@ AQ_PUBLIC void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t 
  */
 AQ_PUBLIC void gex_AD_Destroy(gex_AD_t ad);
 
-/** gex_AD_SetCData, gex_AD_QueryCData - the client's own pointer, NULL at first. Any context. */
+/** gex_AD_SetCData, gex_AD_QueryCData - one pointer of the client's, NULL at first. Any context. */
 AQ_PUBLIC void gex_AD_SetCData(gex_AD_t ad, const void *val);
 AQ_PUBLIC void *gex_AD_QueryCData(gex_AD_t ad);
 
@@ -93,13 +93,13 @@ static inline AQ_UNUSED gex_OP_t gex_AD_QueryOps(gex_AD_t ad)
     return aq_ad_head_of(ad)->ops;
 }
 
-/* --- what the generated functions are made of --- */
+/* --- parts of the generated functions --- */
 
-/* A word as the processor's atomics take it; the client's object may be of another type. */
+/* A word for the processor's atomics; the client's object may have another type. */
 typedef uint32_t AQ_ATTR((__may_alias__)) aq_ad_word4;
 typedef uint64_t AQ_ATTR((__may_alias__)) aq_ad_word8;
 
-/* The number of an operation, the same for its fetching form: the bit of GEX_OP_* it has. */
+/* The number of an operation, equal for its fetching form: the index of its bit in GEX_OP_*. */
 #define AQ_AD_AND  0u
 #define AQ_AD_OR   1u
 #define AQ_AD_XOR  2u
@@ -114,7 +114,7 @@ typedef uint64_t AQ_ATTR((__may_alias__)) aq_ad_word8;
 #define AQ_AD_CAS  11u
 #define AQ_AD_GET  12u
 
-/* From an operation's bit to that of its fetching form. */
+/* Distance from an operation's bit to that of its fetching form. */
 #define AQ_AD_FETCHING 15u
 
 static inline AQ_UNUSED unsigned aq_ad_number(gex_OP_t opcode)
@@ -129,7 +129,7 @@ static inline AQ_UNUSED int aq_ad_fetches(gex_OP_t opcode)
     return opcode >= GEX_OP_FAND;
 }
 
-/* The order is that of the fences below: the atomic itself has none. A race detector knows no
+/* The fences below give the order; the atomic itself has none. A race detector does not understand
  * fences, so for it the atomic has every order. */
 #if defined(__SANITIZE_THREAD__)
 #define AQ_AD_ORDER __ATOMIC_SEQ_CST
@@ -142,19 +142,19 @@ static inline AQ_UNUSED int aq_ad_fetches(gex_OP_t opcode)
 #define AQ_AD_ORDER __ATOMIC_RELAXED
 #endif
 
-/* How strong the fences are that GEX_FLAG_AD_REL and GEX_FLAG_AD_ACQ ask for, around a relaxed
- * atomic.
+/* The fences that GEX_FLAG_AD_REL and GEX_FLAG_AD_ACQ stand for, around a relaxed atomic.
  *
- * In general a full one on either side: what this thread did is ordered before the whole of the
- * operation, its load too, and what it does next after the whole of it, its store too. A release
- * fence lets a load of the operation overtake older stores, and a compare-and-swap that fails is
- * nothing but a load; an acquire fence lets younger accesses overtake the store half of a relaxed
- * read-modify-write (that of an exclusive pair, for instance), of which it orders but the load.
+ * In general a full fence on either side. What this thread did before is ordered before the whole
+ * of the operation, including its load; what it does afterwards is ordered after the whole of it,
+ * including its store. A release fence would let a load of the operation overtake older stores, and
+ * a compare-and-swap that fails is nothing but a load. An acquire fence orders only the load of a
+ * relaxed read-modify-write, and would let younger accesses overtake its store (in an exclusive
+ * pair, for instance).
  *
- * On x86 every read-modify-write is one locked instruction, a full fence by itself, also if its
- * comparison fails; loads and stores stay in order but that a load may overtake an older store
- * of another word. So only a plain load after older stores, and a plain store before younger
- * loads, need an instruction: the others keep the compiler in order, and cost nothing. */
+ * On x86 every read-modify-write is one locked instruction, which is a full fence, also if its
+ * comparison fails. Loads and stores stay in order, except that a load may overtake an older store
+ * to another word. Only a plain load after older stores, and a plain store before younger loads,
+ * therefore need an instruction; the other fences act on the compiler and cost nothing. */
 static inline AQ_UNUSED void aq_ad_fence_before(unsigned number, gex_Flags_t flags)
 {
     if ((flags & GEX_FLAG_AD_REL) == 0)
@@ -185,13 +185,14 @@ static inline AQ_UNUSED void aq_ad_fence_after(unsigned number, int fetches, gex
 #endif
 }
 
-/* May an operation that changes nothing do without writing? Not if others look for the write. */
+/* Returns true if an operation that changes nothing may leave out its write: not if others wait for
+ * the write. */
 static inline AQ_UNUSED int aq_ad_is_unordered(gex_Flags_t flags)
 {
     return (flags & (GEX_FLAG_AD_REL | GEX_FLAG_AD_ACQ)) == 0;
 }
 
-/* Inline whatever the compiler thinks of the size, which it sees before the switch folds away. */
+/* Always inline: the compiler estimates the size before the switch is removed. */
 #ifdef __OPTIMIZE__
 #define AQ_AD_INLINE inline AQ_UNUSED AQ_ATTR((__always_inline__))
 #else
@@ -205,15 +206,15 @@ static AQ_AD_INLINE intptr_t aq_ad_delta(gex_AD_t ad, gex_Rank_t tgt_rank, gex_F
     return (flags & GEX_FLAG_RANK_IS_JOBRANK ? head->jobdelta : head->delta)[tgt_rank];
 }
 
-/* The ways out of line: targets that the tables call not mapped. Operands as words. */
+/* Out of line: targets that the tables call not mapped. Operands as words. */
 AQ_PUBLIC gex_Event_t aq_ad_nb(gex_AD_t ad, void *result_p, gex_Rank_t tgt_rank, void *tgt_addr,
                                gex_OP_t opcode, uint64_t operand1, uint64_t operand2,
                                gex_Flags_t flags);
 AQ_PUBLIC int aq_ad_nbi(gex_AD_t ad, void *result_p, gex_Rank_t tgt_rank, void *tgt_addr,
                         gex_OP_t opcode, uint64_t operand1, uint64_t operand2, gex_Flags_t flags);
 
-/* Debug builds: domain, type, opcode, rank, address, flags and context, or the job ends. The result
- * is not read; a pointer to const would make compilers warn of results without a value. */
+/* Debug builds: ends the job if domain, type, opcode, rank, address, flags or context is wrong. The
+ * result is not read; a pointer to const would make compilers warn of results without a value. */
 AQ_PUBLIC void aq_ad_check(const char *call, gex_AD_t ad, gex_DT_t dt, void *result_p,
                            gex_Rank_t tgt_rank, const void *tgt_addr, gex_OP_t opcode,
                            gex_Flags_t flags);
@@ -228,12 +229,12 @@ AQ_PUBLIC void aq_ad_check(const char *call, gex_AD_t ad, gex_DT_t dt, void *res
  * gex_AD_OpNB_T - start an atomic operation; gex_AD_OpNBI_T - the same, implicitly completed.
  * T, C           I32 int32_t, U32 uint32_t, I64 int64_t, U64 uint64_t, FLT float, DBL double
  * ad             a domain of that type
- * C *result_p    where a fetching operation puts what it found; others do not look at it. Local
- *                memory that is not itself a target
+ * C *result_p    receives the old value of a fetching operation; not used by others. Local memory
+ *                that is not itself a target
  * tgt_rank       a rank in the domain's team; with GEX_FLAG_RANK_IS_JOBRANK a member's jobrank
- * void *tgt_addr as its owner sees it: in the segment bound by the target, aligned to the type
+ * void *tgt_addr address at the owner: in the segment bound by the target, aligned to the type
  * opcode         one of the domain's operations
- * C operand1, C operand2  as many as the operation has; others do not matter
+ * C operand1, C operand2  as many as the operation has; others are ignored
  * flags          0 or OR of GEX_FLAG_IMMEDIATE, GEX_FLAG_AD_REL (what this thread did before is
  *                ordered before the operation), GEX_FLAG_AD_ACQ (what the synchronising thread
  *                does after is ordered after it), GEX_FLAG_RANK_IS_JOBRANK, and the assertions
@@ -241,7 +242,7 @@ AQ_PUBLIC void aq_ad_check(const char *call, gex_AD_t ad, gex_DT_t dt, void *res
  * Context        ordinary code, any thread in par; not in a handler, not holding an HSL
  * NB returns a root event; GEX_EVENT_INVALID if already complete; GEX_EVENT_NO_OP (only with
  * IMMEDIATE) if nothing was started. NBI returns 0, or non-zero (only with IMMEDIATE) if nothing
- * was started; it is covered by GEX_EC_PUT if a SET, GEX_EC_GET if a GET, else by GEX_EC_RMW.
+ * was started. Its category is GEX_EC_PUT for SET, GEX_EC_GET for GET, else GEX_EC_RMW.
  * Integers wrap. Compare-and-swap of FLT and DBL compares representations, never fails
  * spuriously. Errors: none; a debug build ends the job on what breaks these rules.
  * Source: GASNet-EX specification 0.19, Remote atomics. Tests: test_ad_*.

@@ -18,7 +18,7 @@ AQ_BEGIN_DECLS
  * Returns a root event.
  */
 AQ_PUBLIC gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags) AQ_MUST_USE;
-/** gex_Coll_BarrierBlocking - the same, waited for. */
+/** gex_Coll_BarrierBlocking - the same, complete at return. */
 AQ_PUBLIC void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags);
 
 #define GASNET_BARRIERFLAG_ANONYMOUS 1 /* no name; matches any */
@@ -37,7 +37,8 @@ AQ_PUBLIC void gasnet_barrier_notify(int id, int flags);
  * Returns GASNET_OK or GASNET_ERR_BARRIER_MISMATCH.
  */
 AQ_PUBLIC int gasnet_barrier_wait(int id, int flags);
-/** gasnet_barrier_try - polls, then as wait if the phase is over, else GASNET_ERR_NOT_READY. */
+/** gasnet_barrier_try - polls; then as gasnet_barrier_wait if the phase is complete, else
+ * GASNET_ERR_NOT_READY. */
 AQ_PUBLIC int gasnet_barrier_try(int id, int flags);
 /** gasnet_barrier - notify and wait in one. */
 AQ_PUBLIC int gasnet_barrier(int id, int flags);

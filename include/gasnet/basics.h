@@ -1,5 +1,5 @@
 /*
- * basics.h - what every other part needs: thread mode, attributes, fences, small helpers.
+ * basics.h - used by every other part: thread mode, attributes, fences, small helpers.
  *
  * Depends on gasnet_config.h and the conduit's gasnet_core_fwd.h only.
  * Source: GASNet-EX specification 0.19, configuration. SPDX-License-Identifier: BSD-3-Clause
@@ -12,7 +12,7 @@
 #include "gasnet/system.h"
 #include "gasnet/words.h"
 
-/* --- thread mode: exactly one, and it expands to 1 afterwards --- */
+/* --- thread mode: the client defines exactly one; afterwards it expands to 1 --- */
 
 #if defined(GASNET_SEQ) + defined(GASNET_PARSYNC) + defined(GASNET_PAR) != 1
 #error "define exactly one of GASNET_SEQ, GASNET_PARSYNC or GASNET_PAR before including gasnetex.h"
@@ -45,7 +45,7 @@
 #error "this library was configured with --enable-debug: compile its clients with -O0"
 #endif
 
-/* --- version: what the features provided correspond to --- */
+/* --- version: the specification that the features correspond to --- */
 
 #define GEX_SPEC_VERSION_MAJOR 0
 #define GEX_SPEC_VERSION_MINOR 19
@@ -68,7 +68,7 @@
 #define GASNET_SUPPORTS_TI_ENTRY   1
 #define GASNET_SUPPORTS_TI_IS_REQ  1
 #define GASNET_SUPPORTS_TI_IS_LONG 1
-/* experimental calls: the day on which the specification took each on */
+/* experimental calls: the date at which the specification added each */
 #define GASNET_SUPPORTS_AM_CANCEL    20240418L
 #define GASNET_SUPPORTS_AM_COMMIT_V2 20240906L
 #define SIZEOF_GEX_RMA_VALUE_T       8
@@ -106,7 +106,7 @@
     "timers_native,membars_native,atomics_native,atomic32_native,atomic64_native"
 /* clang-format on */
 
-/* --- debug builds: calls come after the start, with handles that are valid --- */
+/* --- debug builds: calls follow the start, and their handles are valid --- */
 
 AQ_BEGIN_DECLS
 AQ_PUBLIC void aq_check_started(const char *call);
@@ -122,7 +122,8 @@ AQ_END_DECLS
 
 /* --- fences: the only ordering the inline fast paths need --- */
 
-/* Everything stored before is visible before anything stored after: costs no instruction on x86. */
+/* Everything stored before becomes visible before anything stored after: costs no instruction on
+ * x86. */
 static inline AQ_UNUSED void aq_fence_release(void)
 {
     __atomic_thread_fence(__ATOMIC_RELEASE);

@@ -11,9 +11,9 @@
 AQ_BEGIN_DECLS
 
 /*
- * The name of the library's start function tells what the client was compiled for, so that a
- * client and a library of different thread mode, segment mode, debug mode or release
- * do not link: the missing symbol's name says which of them is wanted.
+ * The name of the library's start function says what the client was compiled for. A client and a
+ * library of different thread mode, segment mode, debug mode or release therefore do not link: the
+ * name of the missing symbol says which of them is wanted.
  */
 #define AQ_START_NAME_(mode, segment, debug, major, minor, patch) \
     aq_start_client_compiled_for_##mode##_##segment##_##debug##_##major##_##minor##_##patch
@@ -55,9 +55,9 @@ static inline AQ_UNUSED int gex_Client_Init(gex_Client_t *client_p, gex_EP_t *ep
 AQ_PUBLIC gex_Flags_t gex_Client_QueryFlags(gex_Client_t client);
 /** gex_Client_QueryName - the name given to gex_Client_Init. Legal in every context. */
 AQ_PUBLIC const char *gex_Client_QueryName(gex_Client_t client);
-/** gex_Client_SetCData - attach one pointer of the client's own. Legal in every context. */
+/** gex_Client_SetCData - store one pointer of the client's. Legal in every context. */
 AQ_PUBLIC void gex_Client_SetCData(gex_Client_t client, const void *val);
-/** gex_Client_QueryCData - the pointer last attached, NULL at first. Legal in every context. */
+/** gex_Client_QueryCData - the pointer last stored, NULL at first. Legal in every context. */
 AQ_PUBLIC void *gex_Client_QueryCData(gex_Client_t client);
 
 /* --- job, neighborhood, host: legal in every context after gex_Client_Init --- */
@@ -76,15 +76,16 @@ AQ_PUBLIC void gex_System_QueryNbrhdInfo(gex_RankInfo_t **info_p, gex_Rank_t *co
 /** gex_System_QueryHostInfo - the processes on this process's host; outputs as above. */
 AQ_PUBLIC void gex_System_QueryHostInfo(gex_RankInfo_t **info_p, gex_Rank_t *count_p,
                                         gex_Rank_t *me_p);
-/** gex_System_QueryMyPosition - numbers of neighborhoods and hosts, and my index in each set. */
+/** gex_System_QueryMyPosition - numbers of neighborhoods and hosts, and this process's index in
+ * each. */
 AQ_PUBLIC void gex_System_QueryMyPosition(gex_Rank_t *nbrhd_count_p, gex_Rank_t *nbrhd_index_p,
                                           gex_Rank_t *host_count_p, gex_Rank_t *host_index_p);
-/** gex_System_QueryMaxThreads - client threads that may be alive in the library at once. */
+/** gex_System_QueryMaxThreads - maximum number of client threads in the library at a time. */
 AQ_PUBLIC uint64_t gex_System_QueryMaxThreads(void);
 /** gex_System_QueryHiddenAMConcurrencyLevel - non-zero if handlers may run on a library thread. */
 AQ_PUBLIC int gex_System_QueryHiddenAMConcurrencyLevel(void);
 /**
- * gex_System_QueryProgressThreads - the threads that the client has to start.
+ * gex_System_QueryProgressThreads - the threads that the client must start.
  * count_p, info_p  outputs; count 0 means none
  * flags   0
  * Context once, after gex_Client_Init with GEX_FLAG_DEFER_THREADS

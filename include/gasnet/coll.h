@@ -17,10 +17,10 @@ AQ_BEGIN_DECLS
  * gex_Coll_ReduceFn_t - a client's reduction operator: y[i] = x[i] (+) y[i].
  * arg1          x, the left operands; only read
  * arg2_and_out  y, the right operands, replaced by the results; does not overlap x
- * count         elements, 1 or more, however many the library likes
+ * count         elements, 1 or more; the library chooses the number
  * cdata         what this process passed as user_cdata
- * Context any thread inside any call of this process that polls, several at a time; what is
- * legal while an HSL is held is legal
+ * Context any thread inside any call of this process that polls, several at a time. Calls that are
+ * legal while an HSL is held are legal
  */
 typedef void (*gex_Coll_ReduceFn_t)(const void *arg1, void *arg2_and_out, size_t count,
                                     const void *cdata);
@@ -30,11 +30,11 @@ typedef void (*gex_Coll_ReduceFn_t)(const void *arg1, void *arg2_and_out, size_t
  * tm      a team, not a TM-pair
  * root    its rank in tm; the same at all members
  * dst     local, any host memory, any alignment; written at the root too
- * src     local; looked at by the root only, where it may equal dst (then nothing is copied there)
- * nbytes  bytes, the same at all members; 0 looks at no address
+ * src     local; read at the root only, where it may equal dst (then nothing is copied there)
+ * nbytes  bytes, the same at all members; 0: no address is used
  * flags   0
- * Context collective over tm; ordinary code, any thread; calls on one team in one order everywhere
- * Returns a root event, complete when dst may be read and src reused here.
+ * Context collective over tm; ordinary code, any thread; all members make the calls in one order
+ * Returns a root event, complete when dst may be read and src reused on this process.
  * Errors: none; a debug build ends the job at an illegal argument.
  * Source: GASNet-EX specification 0.19, Collectives. Test: test_coll_broadcast.
  */

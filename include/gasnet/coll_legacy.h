@@ -1,9 +1,10 @@
 /*
- * coll_legacy.h - the collectives that came before gex_Coll_*, as far as clients still call them.
+ * coll_legacy.h - the collectives that preceded gex_Coll_*, as far as clients still call them.
  *
- * One image a process: an image is a rank of the team. Every call names one IN flag (when data may
- * begin to move), one OUT flag (when it may be reported as done) and GASNET_COLL_LOCAL: each
- * member passes addresses of its own; those of root-only arguments are ignored elsewhere.
+ * Each process is one image, and an image is a rank of the team. Every call names one IN flag (when
+ * data may begin to move), one OUT flag (when it may be reported as complete) and
+ * GASNET_COLL_LOCAL: each member passes its own addresses; those of root-only arguments are ignored
+ * elsewhere.
  *
  * Source: notes on the collectives of GASNet 1.32 and of the 2025 release. Part of gasnet_coll.h.
  * SPDX-License-Identifier: BSD-3-Clause
@@ -23,13 +24,13 @@ typedef gex_Event_t gasnet_coll_handle_t;
 #define GASNET_COLL_INVALID_HANDLE GEX_EVENT_INVALID
 
 #define GASNET_COLL_IN_NOSYNC (1 << 0) /* data may move once any member has called */
-/* ... both the source's and the destination's owner have */
+/* data may move once the owners of the source and of the destination have called */
 #define GASNET_COLL_IN_MYSYNC  (1 << 1)
-#define GASNET_COLL_IN_ALLSYNC (1 << 2) /* ... all have */
-/* done at any time, the last member after all movement */
+#define GASNET_COLL_IN_ALLSYNC (1 << 2) /* data may move once all members have called */
+/* complete at any time, at the last member after all movement */
 #define GASNET_COLL_OUT_NOSYNC             (1 << 3)
-#define GASNET_COLL_OUT_MYSYNC             (1 << 4) /* done when this member's buffers are */
-#define GASNET_COLL_OUT_ALLSYNC            (1 << 5) /* done when everybody's are */
+#define GASNET_COLL_OUT_MYSYNC             (1 << 4) /* complete when this member's buffers are */
+#define GASNET_COLL_OUT_ALLSYNC            (1 << 5) /* complete when all members' buffers are */
 #define GASNET_COLL_SYNC_FLAG_MASK         0x3f
 #define GASNET_COLL_LOCAL                  (1 << 7)
 #define GASNET_COLL_FIXED_THREADS_PER_NODE (1 << 9)
@@ -38,7 +39,7 @@ typedef gex_Event_t gasnet_coll_handle_t;
 #define GASNET_COLL_DISABLE_AUTOTUNE       (1 << 18)
 #define GASNET_COLL_NO_IMAGES              (1 << 19)
 
-/* Of reduction functions that no call takes any more. */
+/* Flags of reduction functions, which no call takes any more. */
 #define GASNET_COLL_AMSAFE  (1 << 0)
 #define GASNET_COLL_NONCOMM (1 << 1)
 
@@ -127,7 +128,8 @@ static inline AQ_UNUSED void gasnet_coll_wait_sync_all(gasnet_coll_handle_t *han
     gex_Event_WaitAll(handles, n, 0);
 }
 
-/** gasnet_coll_loadTuningState and the rest - algorithms choose themselves: these do nothing. */
+/** gasnet_coll_loadTuningState and the following - without effect: the library chooses algorithms
+ * itself. */
 AQ_PUBLIC void gasnet_coll_loadTuningState(char *filename, gasnet_team_handle_t team);
 AQ_PUBLIC void gasnet_coll_dumpTuningState(char *filename, gasnet_team_handle_t team);
 AQ_PUBLIC void gasnet_coll_dumpProfile(char *filename, gasnet_team_handle_t team);

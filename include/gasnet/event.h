@@ -14,7 +14,7 @@ AQ_PUBLIC int aq_event_test(gex_Event_t event);
 AQ_PUBLIC void aq_event_wait(gex_Event_t event);
 
 /**
- * gex_Event_Test - is it complete? Never polls.
+ * gex_Event_Test - test whether an event is complete. Never polls.
  * event  a root, a leaf whose root is alive, or GEX_EVENT_INVALID (complete)
  * Context ordinary code, any thread, one at a time for a root
  * Returns GASNET_OK (a root is then retired with its leaves) or GASNET_ERR_NOT_READY.
@@ -34,32 +34,35 @@ static inline AQ_UNUSED void gex_Event_Wait(gex_Event_t event)
 }
 
 /**
- * gex_Event_TestSome - has one of these completed? Never polls; flags 0.
- * events, numevents  entries found complete become GEX_EVENT_INVALID
- * Returns GASNET_OK if one or more live entries completed or none is live,
+ * gex_Event_TestSome - test whether one of the events is complete. Never polls; flags 0.
+ * events, numevents  complete entries become GEX_EVENT_INVALID
+ * Returns GASNET_OK if one or more live entries are complete or none is live,
  * else GASNET_ERR_NOT_READY.
  */
 AQ_PUBLIC int gex_Event_TestSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 /** gex_Event_WaitSome - poll until the condition of gex_Event_TestSome holds. */
 AQ_PUBLIC void gex_Event_WaitSome(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
-/** gex_Event_TestAll - have all completed? Finished entries become GEX_EVENT_INVALID either way. */
+/** gex_Event_TestAll - the same for all events. Complete entries become GEX_EVENT_INVALID in any
+ * case. */
 AQ_PUBLIC int gex_Event_TestAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 /** gex_Event_WaitAll - poll until the condition of gex_Event_TestAll holds. */
 AQ_PUBLIC void gex_Event_WaitAll(gex_Event_t *events, size_t numevents, gex_Flags_t flags);
 
 /**
- * gex_Event_QueryLeaf - the event of an intermediate moment of an operation.
+ * gex_Event_QueryLeaf - the event of an intermediate state of an operation, such as local
+ * completion.
  * root      a live root or GEX_EVENT_INVALID
  * category  one GEX_EC_*
- * Returns the leaf, the same one at every call, or GEX_EVENT_INVALID once it has passed.
+ * Returns the leaf, the same one at every call, or GEX_EVENT_INVALID once it is complete.
  */
 AQ_PUBLIC gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t category);
 
 /**
- * gex_NBI_Test - are all implicit operations of these categories complete? Never polls.
+ * gex_NBI_Test - test whether all implicit operations of these categories are complete. Never
+ * polls.
  * mask  OR of GEX_EC_*; 0 succeeds at once. flags 0
  * Context ordinary code outside an access region; covers the calling thread's operations
- * Returns GASNET_OK or GASNET_ERR_NOT_READY (then none counts as synchronised).
+ * Returns GASNET_OK or GASNET_ERR_NOT_READY (then no operation counts as synchronised).
  */
 AQ_PUBLIC int gex_NBI_Test(gex_EC_t mask, gex_Flags_t flags) AQ_MUST_USE;
 /** gex_NBI_Wait - poll until the condition of gex_NBI_Test holds. */

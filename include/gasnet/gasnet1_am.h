@@ -1,15 +1,15 @@
 /*
  * gasnet1_am.h - active messages of GASNet-1: limits, the sender of a message, requests, replies.
  *
- * The 119 forms with an argument count in their name, and the seven that are given the
- * count, are generated in gasnet1_forms.h; all end in the functions below.
+ * The 119 forms with an argument count in their name, and the seven that take the count as an
+ * argument, are generated in gasnet1_forms.h; all call the functions below.
  *
  * Common arguments:
  *   dest     the target: dest < gasnet_nodes()
  *   handler  an index registered at the target
  *   source_addr, nbytes  payload: any memory of this process, which may be reused at return
- *            (after LongAsync too); not looked at if nbytes is 0
- *   dest_addr  Long: where the payload goes, inside the target's segment; the handler gets this
+ *            (after LongAsync too); not read if nbytes is 0
+ *   dest_addr  Long: destination of the payload, inside the target's segment; the handler gets this
  *            address even if nbytes is 0
  *   Context  requests: ordinary code; replies: a request handler, once, holding no lock
  *   Returns  GASNET_OK
@@ -23,7 +23,7 @@
 
 AQ_BEGIN_DECLS
 
-/** gasnet_AMMaxArgs - most handler arguments of a message. These four: every context. */
+/** gasnet_AMMaxArgs - maximum number of handler arguments. These four: every context. */
 static inline AQ_UNUSED size_t gasnet_AMMaxArgs(void)
 {
     return gex_AM_MaxArgs();
@@ -50,7 +50,7 @@ static inline AQ_UNUSED size_t gasnet_AMMaxLongReply(void)
 }
 
 /**
- * gasnet_AMGetMsgSource - who sent the message whose handler is running.
+ * gasnet_AMGetMsgSource - the sender of the message whose handler is running.
  * token     the handler's first argument
  * srcindex  output
  * Context   any handler
@@ -65,7 +65,7 @@ static inline AQ_UNUSED int gasnet_AMGetMsgSource(gasnet_token_t token, gasnet_n
     return GASNET_OK;
 }
 
-/* --- what the generated forms come down to --- */
+/* --- the functions that the generated forms call --- */
 
 static inline AQ_UNUSED int aq_gasnet1_request_short(const char *call, gasnet_node_t dest,
                                                      gasnet_handler_t handler, unsigned int nargs,
@@ -134,7 +134,7 @@ static inline AQ_UNUSED int aq_gasnet1_reply_long(const char *call, gasnet_token
     return aq_am_reply_long(token, handler, src, nbytes, dest_addr, GEX_EVENT_NOW, 0, nargs, args);
 }
 
-/* The forms that are given a count: it has to be the number of arguments that follow it. */
+/* Ends the job: a form that is given a count needs as many arguments after it. */
 AQ_PUBLIC void aq_gasnet1_wrong_count(const char *call, int numargs, int counted);
 
 static inline AQ_UNUSED void aq_gasnet1_check_count(const char *call, int numargs, int counted)

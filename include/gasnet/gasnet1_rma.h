@@ -3,15 +3,15 @@
  *
  * Common arguments:
  *   node      the target: node < gasnet_nodes()
- *   remote address (dest of a put, src of a get): as its owner sees it; the range lies in the
+ *   remote address (dest of a put, src of a get): address at the owner; the range lies in the
  *             target's segment. Any alignment, in the forms without _bulk too.
  *   local address: any memory of this process; may not overlap the remote range
- *   nbytes    bytes; 0 looks at no address and completes at once
+ *   nbytes    bytes; 0 uses no address and completes at once
  *   Context   ordinary code, any thread in par; not in a handler, not holding a lock
  *   Errors    none; a debug build ends the job on a range off the segment
  *
- * What _bulk changes: the source of a non-blocking put without it may be reused at return, with it
- * after the put was synchronised. All other pairs are equal.
+ * Effect of _bulk: the source of a non-blocking put without _bulk may be reused at return; with
+ * _bulk, after the put was synchronised. Other calls are equal with and without it.
  *
  * Source: GASNet specification 1.8, Extended API. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -24,7 +24,7 @@ AQ_BEGIN_DECLS
 
 /* --- blocking --- */
 
-/** gasnet_get - copy nbytes from src on node to dest here; complete at return. */
+/** gasnet_get - copy nbytes from src on node to local dest; complete at return. */
 static inline AQ_UNUSED void gasnet_get(void *dest, gasnet_node_t node, const void *src,
                                         size_t nbytes)
 {
@@ -40,7 +40,7 @@ static inline AQ_UNUSED void gasnet_get_bulk(void *dest, gasnet_node_t node, con
     (void)gex_RMA_GetBlocking(aq_gasnet1_tm, dest, node, src, nbytes, 0);
 }
 
-/** gasnet_put - copy nbytes from src here to dest on node; complete there at return. */
+/** gasnet_put - copy nbytes from local src to dest on node; complete at the target at return. */
 static inline AQ_UNUSED void gasnet_put(gasnet_node_t node, void *dest, const void *src,
                                         size_t nbytes)
 {
@@ -66,7 +66,7 @@ static inline AQ_UNUSED gasnet_handle_t gasnet_put_nb(gasnet_node_t node, void *
     return gex_RMA_PutNB(aq_gasnet1_tm, node, dest, src, nbytes, GEX_EVENT_NOW, 0);
 }
 
-/** gasnet_put_nb_bulk - start a put; src is lent until the handle is synchronised. */
+/** gasnet_put_nb_bulk - start a put; src must not change until the handle is synchronised. */
 static inline AQ_UNUSED gasnet_handle_t gasnet_put_nb_bulk(gasnet_node_t node, void *dest,
                                                            const void *src, size_t nbytes)
 {
@@ -100,7 +100,7 @@ static inline AQ_UNUSED void gasnet_put_nbi(gasnet_node_t node, void *dest, cons
     (void)gex_RMA_PutNBI(aq_gasnet1_tm, node, dest, src, nbytes, GEX_EVENT_NOW, 0);
 }
 
-/** gasnet_put_nbi_bulk - start a put; src is lent until it is synchronised. */
+/** gasnet_put_nbi_bulk - start a put; src must not change until it is synchronised. */
 static inline AQ_UNUSED void gasnet_put_nbi_bulk(gasnet_node_t node, void *dest, const void *src,
                                                  size_t nbytes)
 {
@@ -126,7 +126,7 @@ static inline AQ_UNUSED void gasnet_get_nbi_bulk(void *dest, gasnet_node_t node,
 
 /* --- memset: counts as a put --- */
 
-/* The ways out of line: peers that are not mapped here. */
+/* Out of line: peers that are not mapped in this process. */
 AQ_PUBLIC void aq_gasnet1_memset(gasnet_node_t node, void *dest, int val, size_t nbytes);
 AQ_PUBLIC gasnet_handle_t aq_gasnet1_memset_nb(gasnet_node_t node, void *dest, int val,
                                                size_t nbytes);
@@ -220,12 +220,12 @@ static inline AQ_UNUSED gasnet_register_value_t gasnet_get_val(gasnet_node_t nod
 
 /**
  * gasnet_get_nb_val - start getting a value.
- * Returns a handle for gasnet_wait_syncnb_valget(), which every one has to be given to, once;
- * any number may be outstanding. No access region collects it.
+ * Returns a handle, which must be passed to gasnet_wait_syncnb_valget() once; any number may be
+ * outstanding. Access regions do not include it.
  */
 AQ_PUBLIC gasnet_valget_handle_t gasnet_get_nb_val(gasnet_node_t node, const void *src,
                                                    size_t nbytes);
-/** gasnet_wait_syncnb_valget - poll until the value is here, and return it. */
+/** gasnet_wait_syncnb_valget - poll until the value has arrived, and return it. */
 AQ_PUBLIC gasnet_register_value_t gasnet_wait_syncnb_valget(gasnet_valget_handle_t handle);
 
 AQ_END_DECLS

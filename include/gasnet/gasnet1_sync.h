@@ -1,8 +1,8 @@
 /*
  * gasnet1_sync.h - synchronisation of GASNet-1: handles, implicit operations, access regions.
  *
- * Handles are events: either interface may finish what the other started, on any thread. The
- * try forms poll before they look, but for those whose name ends in _nopoll.
+ * Handles are events: either interface may complete what the other started, on any thread. The try
+ * forms poll before they test, except those whose name ends in _nopoll.
  *
  * Source: GASNet specification 1.8, Extended API. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -36,8 +36,8 @@ static inline AQ_UNUSED int gasnet_try_syncnb(gasnet_handle_t handle)
 
 /**
  * gasnet_wait_syncnb_all - poll until all n handles are complete.
- * handles  entries found complete become GASNET_INVALID_HANDLE, which is ignored, in all six
- *          calls on arrays; also when a try form returns GASNET_ERR_NOT_READY
+ * handles  in all six calls on arrays, complete entries become GASNET_INVALID_HANDLE, which is
+ *          ignored; also when a try form returns GASNET_ERR_NOT_READY
  */
 static inline AQ_UNUSED void gasnet_wait_syncnb_all(gasnet_handle_t *handles, size_t n)
 {
@@ -84,7 +84,7 @@ static inline AQ_UNUSED void gasnet_wait_syncnbi_gets(void)
     gex_NBI_Wait(GEX_EC_GET, 0);
 }
 
-/** gasnet_wait_syncnbi_puts - the same for puts, value puts, memsets, puts of many pieces. */
+/** gasnet_wait_syncnbi_puts - the same for puts, value puts, memsets and non-contiguous puts. */
 static inline AQ_UNUSED void gasnet_wait_syncnbi_puts(void)
 {
     gex_NBI_Wait(GEX_EC_PUT, 0);
@@ -119,13 +119,14 @@ static inline AQ_UNUSED int gasnet_try_syncnbi_all(void)
 
 /* --- access regions --- */
 
-/** gasnet_begin_nbi_accessregion - from here this thread's implicit operations are collected. */
+/** gasnet_begin_nbi_accessregion - from now on this thread's implicit operations join the
+ * region. */
 static inline AQ_UNUSED void gasnet_begin_nbi_accessregion(void)
 {
     gex_NBI_BeginAccessRegion(0);
 }
 
-/** gasnet_end_nbi_accessregion - stop collecting; one handle for all that was collected. */
+/** gasnet_end_nbi_accessregion - end the region; returns one handle for all of its operations. */
 static inline AQ_UNUSED gasnet_handle_t gasnet_end_nbi_accessregion(void)
 {
     return gex_NBI_EndAccessRegion(0);

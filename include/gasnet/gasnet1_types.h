@@ -23,8 +23,8 @@ typedef struct gasnet_valget_handle_s *gasnet_valget_handle_t;
 #define GASNET_INVALID_HANDLE          GEX_EVENT_INVALID
 #define GASNET_HSL_INITIALIZER         GEX_HSL_INITIALIZER
 
-/* Client threads that may be alive at once: a build-time name that old clients size tables by;
- * gex_System_QueryMaxThreads() gives the running job's figure. */
+/* Maximum number of client threads at a time, as a build-time constant that old clients size tables
+ * by. gex_System_QueryMaxThreads() returns the running job's value. */
 #ifndef GASNETI_MAX_THREADS
 #if GASNET_SEQ
 #define GASNETI_MAX_THREADS 1
@@ -50,7 +50,7 @@ typedef struct gasnet_memvec_s {
  * gasnet_init() or with GEX_FLAG_USES_GASNET1. Set once, at start-up. */
 extern AQ_PUBLIC gex_TM_t aq_gasnet1_tm;
 
-/* Debug builds: start-up, context, node, range and size of a call, or the job ends. */
+/* Debug builds: end the job on a wrong start-up, context, node, range or size. */
 AQ_PUBLIC void aq_gasnet1_check(const char *call);
 AQ_PUBLIC void aq_gasnet1_check_rma(const char *call, gasnet_node_t node, const void *remote,
                                     size_t nbytes);

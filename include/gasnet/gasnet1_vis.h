@@ -1,21 +1,21 @@
 /*
- * gasnet1_vis.h - transfers of many pieces of GASNet-1: vector, indexed, strided.
+ * gasnet1_vis.h - non-contiguous transfers of GASNet-1: vector, indexed, strided.
  *
  * gasnet_{put,get}{v,i,s}_bulk are complete at return; _nb_bulk returns a handle, _nbi_bulk joins
  * the implicit puts or gets or the open access region. "Bulk": sources may not be written and
  * destinations not read before the transfer was synchronised.
  *
- *   v  lists of {addr, len}: the source pieces, one after the other, are laid over the
- *      destination pieces, one after the other; as many bytes on both sides
- *   i  lists of addresses, all pieces of a side of one length in bytes; laid over in the same way
- *   s  a section of an array: count[0] bytes stand together, count[1] to count[stridelevels] say
- *      how often each level repeats, strides[i] is the distance in bytes between two neighbours of
- *      level i + 1. No levels: a plain copy, and the strides are not looked at. Any count of 0:
- *      nothing happens, whatever the addresses.
+ *   v  lists of {addr, len}: the source chunks, in list order, are one stream of bytes, which fills
+ *      the destination chunks in list order; as many bytes on both sides
+ *   i  lists of addresses; all chunks of a side have one length in bytes; the same mapping
+ *   s  a section of an array: count[0] contiguous bytes; count[1] to count[stridelevels] say how
+ *      often each level repeats; strides[i] is the distance in bytes between two neighbours of
+ *      level i + 1. No levels: a plain copy, and the strides are not read. Any count of 0: nothing
+ *      is transferred, whatever the addresses.
  *
- * Lists are lent until the transfer was synchronised; the arrays of a section may be reused at
- * once. Pieces of length 0 are legal anywhere. The remote side (dst of a put, src of a get) lies in
- * the node's segment. Context: ordinary code, as all transfers.
+ * Lists must not change until the transfer was synchronised; the arrays of a section may be reused
+ * at return. Chunks of length 0 are legal anywhere. The remote side (dst of a put, src of a get)
+ * lies in the node's segment. Context: ordinary code, as all transfers.
  *
  * Source: GASNet specification 1.8 with its extension for vectors. SPDX-License-Identifier:
  * BSD-3-Clause
@@ -27,13 +27,13 @@
 
 AQ_BEGIN_DECLS
 
-/* The same pieces as the EX interface describes them. */
+/* The list in the EX interface's type. */
 static inline AQ_UNUSED const gex_Memvec_t *aq_gasnet1_memvec(const gasnet_memvec_t *list)
 {
     return (const gex_Memvec_t *)(const void *)list;
 }
 
-/* Distances here are not negative; those of the EX interface may be. */
+/* Strides are not negative in this interface; those of the EX interface may be. */
 static inline AQ_UNUSED const ptrdiff_t *aq_gasnet1_strides(const size_t *strides)
 {
     return (const ptrdiff_t *)(const void *)strides;

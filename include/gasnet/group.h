@@ -9,22 +9,22 @@
 #include <stddef.h>
 
 /*
- * The processes of a job to be, and how they reach each other before there is one. The functions
- * are called by aqueduct_job_start() and aqueduct_job_end(), on their caller's thread, in the same
- * order on every process of the group.
+ * The processes of a future job, and how they exchange data before the job exists.
+ * aqueduct_job_start() and aqueduct_job_end() call the functions, on their caller's thread, in the
+ * same order on every process of the group.
  */
 struct aqueduct_group {
     int rank, size; /* of this process; 0 <= rank < size */
-    /* all[i * len ..] becomes process i's mine[0 .. len); len > 0, the same on every process.
-     * 0: done */
+    /* all[i * len ..] receives process i's mine[0 .. len); len > 0, the same on every process.
+     * Returns 0 on success */
     int (*allgather)(void *ctx, const void *mine, size_t len, void *all);
-    /* returns once all have called. 0: done */
+    /* returns once all processes have called it; 0 on success */
     int (*barrier)(void *ctx);
-    /* End all processes of the group, because the job has failed: called at most once, on a thread
-     * of the library's, while others may wait in the functions above. May return; the process then
-     * ends by itself. NULL: whoever started the processes ends them when one has failed */
+    /* Ends all processes of the group, because the job has failed. Called at most once, on a thread
+     * of the library, while others may wait in the functions above. May return; the process then
+     * ends by itself. NULL: the launcher of the processes ends them when one has failed */
     void (*abort)(void *ctx, int code);
-    void *ctx; /* for the functions; valid until the job has ended */
+    void *ctx; /* first argument of the functions; valid until the job has ended */
 };
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * hsl.h - handler-safe locks: the only locks a handler may take.
  *
- * In par a lock is one 32-bit word: 0 free, 1 held, 2 held and somebody sleeps on it in the
- * kernel. In seq there is one thread and no library thread, so that locking is free; a
- * debug build still counts, to catch calls that are illegal while a lock is held.
+ * In par a lock is one 32-bit word: 0 free, 1 held, 2 held and a thread sleeps on it in the kernel.
+ * In seq there is one thread and no library thread, so locking costs nothing; a debug build still
+ * counts, to detect calls that are illegal while a lock is held.
  *
  * Source: GASNet-EX specification 0.19, Handler-safe locks. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -31,14 +31,14 @@ AQ_PUBLIC void aq_hsl_debug_owned(gex_HSL_t *hsl);                  /* after loc
 AQ_PUBLIC void aq_hsl_debug_unlock(gex_HSL_t *hsl);                 /* before unlocking */
 AQ_PUBLIC void aq_hsl_debug_destroy(gex_HSL_t *hsl);
 
-/** gex_HSL_Init - make a free lock where no static initialiser was used; once per lock. */
+/** gex_HSL_Init - initialise a free lock where no static initialiser was used; once per lock. */
 static inline AQ_UNUSED void gex_HSL_Init(gex_HSL_t *hsl)
 {
     hsl->word = 0;
     hsl->owner = 0;
 }
 
-/** gex_HSL_Destroy - end of a lock's life; it must be free. */
+/** gex_HSL_Destroy - end the use of a lock, which must be free. */
 static inline AQ_UNUSED void gex_HSL_Destroy(gex_HSL_t *hsl)
 {
 #if GASNET_DEBUG
@@ -47,7 +47,7 @@ static inline AQ_UNUSED void gex_HSL_Destroy(gex_HSL_t *hsl)
     (void)hsl;
 }
 
-/** gex_HSL_Lock - wait until the lock is ours; runs no handler. Legal in every context. */
+/** gex_HSL_Lock - wait for the lock and take it; runs no handler. Legal in every context. */
 static inline AQ_UNUSED void gex_HSL_Lock(gex_HSL_t *hsl)
 {
 #if GASNET_DEBUG
@@ -67,21 +67,21 @@ static inline AQ_UNUSED void gex_HSL_Lock(gex_HSL_t *hsl)
     (void)hsl;
 }
 
-/** gex_HSL_Unlock - give up a lock that this thread holds. */
+/** gex_HSL_Unlock - release a lock that this thread holds. */
 static inline AQ_UNUSED void gex_HSL_Unlock(gex_HSL_t *hsl)
 {
 #if GASNET_DEBUG
     aq_hsl_debug_unlock(hsl);
 #endif
 #if !GASNET_SEQ
-    /* release: what was written under the lock is seen by the next owner */
+    /* release: the next owner sees what was written under the lock */
     if (AQ_UNLIKELY(__atomic_exchange_n(&hsl->word, 0u, __ATOMIC_RELEASE) == 2u))
         aq_hsl_unlock_slow(hsl);
 #endif
     (void)hsl;
 }
 
-/** gex_HSL_Trylock - GASNET_OK if the lock is ours now, else GASNET_ERR_NOT_READY. */
+/** gex_HSL_Trylock - GASNET_OK if the lock was taken, else GASNET_ERR_NOT_READY. */
 static inline AQ_UNUSED AQ_MUST_USE int gex_HSL_Trylock(gex_HSL_t *hsl)
 {
 #if GASNET_DEBUG

@@ -1,9 +1,9 @@
 /*
- * mk.h - memory kinds: what a segment's memory is.
+ * mk.h - memory kinds: the kind of memory that a segment consists of.
  *
  * Host memory is GEX_MK_HOST, which every process has. Kinds for devices are made with
- * gex_MK_Create; this library holds none yet, which GASNET_HAVE_MK_CLASS_* tells at compile time
- * and GASNET_ERR_BAD_ARG at run time. No vendor's header is needed.
+ * gex_MK_Create. This library has none yet: GASNET_HAVE_MK_CLASS_* says so at compile time, and
+ * GASNET_ERR_BAD_ARG at run time. No vendor's header is needed.
  *
  * Source: GASNet-EX specification 0.19, Memory kinds. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -14,7 +14,7 @@
 
 AQ_BEGIN_DECLS
 
-/* All exist in every build. */
+/* The classes; all exist in every build. */
 typedef enum {
     GEX_MK_CLASS_HOST = 0,
     GEX_MK_CLASS_CUDA_UVA = 1,
@@ -22,7 +22,7 @@ typedef enum {
     GEX_MK_CLASS_ZE = 3
 } gex_MK_Class_t;
 
-/* Clients zero what they do not set. */
+/* Clients set unused fields to zero. */
 typedef struct gex_MK_Create_args_s {
     uint64_t gex_flags; /* 0 */
     gex_MK_Class_t gex_class;
@@ -48,13 +48,13 @@ typedef struct gex_MK_Create_args_s {
  * args    class and device
  * flags   0
  * Context ordinary code; not collective
- * Returns GASNET_OK; GASNET_ERR_BAD_ARG for a class that this library was built without, which is
- * every class here, GEX_MK_CLASS_HOST too: its one kind is GEX_MK_HOST.
+ * Returns GASNET_OK; GASNET_ERR_BAD_ARG for a class that this library was built without. That is
+ * every class here, including GEX_MK_CLASS_HOST, whose only kind is GEX_MK_HOST.
  */
 AQ_PUBLIC int gex_MK_Create(gex_MK_t *kind_p, gex_Client_t client, const gex_MK_Create_args_t *args,
                             gex_Flags_t flags);
 
-/** gex_MK_Destroy - end a kind of which no segment was ever made; flags 0. Not GEX_MK_HOST. */
+/** gex_MK_Destroy - end a kind without segments; flags 0. Not for GEX_MK_HOST. */
 AQ_PUBLIC void gex_MK_Destroy(gex_MK_t kind, gex_Flags_t flags);
 
 /** gex_MK_QueryClient - the owner. This one and the next four are not for GEX_MK_HOST. */
@@ -63,7 +63,7 @@ AQ_PUBLIC gex_Client_t gex_MK_QueryClient(gex_MK_t kind);
 AQ_PUBLIC gex_MK_Class_t gex_MK_QueryClass(gex_MK_t kind);
 /** gex_MK_QueryFlags - flags at creation. */
 AQ_PUBLIC gex_Flags_t gex_MK_QueryFlags(gex_MK_t kind);
-/** gex_MK_SetCData, gex_MK_QueryCData - the client's own pointer. */
+/** gex_MK_SetCData, gex_MK_QueryCData - one pointer of the client's. */
 AQ_PUBLIC void gex_MK_SetCData(gex_MK_t kind, const void *val);
 AQ_PUBLIC void *gex_MK_QueryCData(gex_MK_t kind);
 

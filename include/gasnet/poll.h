@@ -11,17 +11,17 @@
 AQ_BEGIN_DECLS
 
 /**
- * gasnet_AMPoll - serve the network: run handlers of waiting messages, move operations on.
+ * gasnet_AMPoll - poll the network: run handlers of waiting messages, make progress on operations.
  * Context ordinary code, any thread in par.
  * Returns GASNET_OK.
  */
 AQ_PUBLIC int gasnet_AMPoll(void);
 
-#define GASNET_WAIT_SPIN      0 /* spin; yields when ranks outnumber cores */
-#define GASNET_WAIT_BLOCK     1 /* give the processor away at once */
-#define GASNET_WAIT_SPINBLOCK 2 /* spin for a while, then give it away */
+#define GASNET_WAIT_SPIN      0 /* spin; yield when ranks outnumber cores */
+#define GASNET_WAIT_BLOCK     1 /* yield the processor at once */
+#define GASNET_WAIT_SPINBLOCK 2 /* spin for a while, then yield */
 
-/** gasnet_set_waitmode - how this process waits; GASNET_OK or GASNET_ERR_BAD_ARG. */
+/** gasnet_set_waitmode - sets how this process waits; GASNET_OK or GASNET_ERR_BAD_ARG. */
 AQ_PUBLIC int gasnet_set_waitmode(int wait_mode);
 
 /* One step of waiting for something that a handler or a peer brings about: polls, and the
@@ -58,7 +58,7 @@ AQ_PUBLIC void aq_wait_end(struct aq_waiter *waiter);
         aq_fence_acquire();                                                                      \
     } while (0)
 
-/* Thread state is found through one thread-local pointer: these have nothing to add. */
+/* Thread state is found through one thread-local pointer: these macros add nothing. */
 typedef void *gasnet_threadinfo_t;
 #define GASNET_BEGIN_FUNCTION() typedef char aq_begin_function_ AQ_UNUSED
 #define GASNET_POST_THREADINFO(info) \

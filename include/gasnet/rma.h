@@ -2,17 +2,17 @@
  * rma.h - contiguous one-sided transfers.
  *
  * The inline part serves peers whose segment is mapped in this process: one load from the table
- * in the team, one predictable branch, one copy. Everybody else goes to extended/aq_rma.c,
- * which asks the conduit's table.
+ * in the team, one predictable branch, one copy. For other peers it calls extended/aq_rma.c, which
+ * uses the conduit's table.
  *
  * Common arguments:
  *   tm, rank  the peer: rank < gex_TM_QuerySize(tm); a jobrank if tm is a TM-pair
- *   remote address (dest of a put, src of a get): as its owner sees it; the range lies in the
+ *   remote address (dest of a put, src of a get): address at the owner; the range lies in the
  *             segment bound by the peer. Any alignment, any length.
  *   local address: any host memory of this process; may not overlap the remote range
- *   nbytes    bytes; 0 looks at no address and completes at once
+ *   nbytes    bytes; 0 uses no address and completes at once
  *   lc_opt    when src may be reused: GEX_EVENT_NOW, GEX_EVENT_DEFER, GEX_EVENT_GROUP (NBI only)
- *             or where to put an event (NB only)
+ *             or where to store an event (NB only)
  *   flags     0 or GEX_FLAG_IMMEDIATE, GEX_FLAG_PEER_NEVER_*, GEX_FLAG_*_SEG_*
  *   Context   ordinary code, any thread in par; not in a handler, not holding an HSL
  *   Errors    none; a debug build ends the job on a range off the segment
@@ -26,7 +26,7 @@
 
 AQ_BEGIN_DECLS
 
-/* The ways out of line: peers that are not mapped here. */
+/* Out of line: peers that are not mapped in this process. */
 AQ_PUBLIC int aq_rma_put_blocking(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
                                   size_t nbytes, gex_Flags_t flags);
 AQ_PUBLIC gex_Event_t aq_rma_put_nb(gex_TM_t tm, gex_Rank_t rank, void *dest, const void *src,
@@ -48,7 +48,7 @@ AQ_PUBLIC int aq_rma_put_val_nbi(gex_TM_t tm, gex_Rank_t rank, void *dest, gex_R
 AQ_PUBLIC gex_RMA_Value_t aq_rma_get_val(gex_TM_t tm, gex_Rank_t rank, const void *src,
                                          size_t nbytes, gex_Flags_t flags);
 
-/* Debug builds: rank, range, lengths and contexts of a transfer, or the job ends. */
+/* Debug builds: end the job if rank, range, length or context of a transfer is wrong. */
 AQ_PUBLIC void aq_rma_check(const char *call, gex_TM_t tm, gex_Rank_t rank, const void *remote,
                             size_t nbytes, gex_Flags_t flags);
 AQ_PUBLIC void aq_rma_check_local(const char *call, const char *what, const void *addr,
@@ -68,7 +68,7 @@ AQ_PUBLIC void aq_rma_check_val(const char *call, size_t nbytes);
 #define AQ_RMA_CHECK_VAL(call, nbytes)                      ((void)0)
 #endif
 
-/* Copies at least this long may take another way than memcpy(): see conduits/smp/aq_copy.c. */
+/* Longer copies may use another function than memcpy(): see conduits/smp/aq_copy.c. */
 #define AQ_COPY_LARGE ((size_t)1 << 20)
 AQ_PUBLIC void aq_copy_large(void *dest, const void *src, size_t nbytes);
 
@@ -80,7 +80,7 @@ static inline AQ_UNUSED void aq_copy(void *dest, const void *src, size_t nbytes)
         memcpy(dest, src, nbytes);
 }
 
-/* The peer's address in this process, if delta says that it has one. */
+/* The peer's address in this process, if delta says that it is mapped. */
 static inline AQ_UNUSED char *aq_rma_ptr(intptr_t delta, const void *remote)
 {
     return (char *)((uintptr_t)remote + (uintptr_t)delta);
@@ -91,12 +91,12 @@ static inline AQ_UNUSED int aq_lc_is_variable(const gex_Event_t *lc_opt)
     return (uintptr_t)lc_opt > (uintptr_t)GEX_EVENT_GROUP;
 }
 
-/* Put and get of a mapped peer. The fence makes the data visible before any later put (of a
- * flag, say), and gets older than any later get: no instruction on x86. */
+/* Put to and get from a mapped peer. The fences make the data visible before any later put (of a
+ * flag, for instance), and the read older than any later get: no instruction on x86. */
 static inline AQ_UNUSED void aq_rma_put_mapped(intptr_t delta, void *dest, const void *src,
                                                size_t nbytes)
 {
-    if (AQ_LIKELY(nbytes != 0)) /* no address is looked at if there is nothing to copy */
+    if (AQ_LIKELY(nbytes != 0)) /* without data no address is used */
         aq_copy(aq_rma_ptr(delta, dest), src, nbytes);
     aq_fence_release();
 }
@@ -204,7 +204,7 @@ static inline AQ_UNUSED int gex_RMA_GetNBI(gex_TM_t tm, void *dest, gex_Rank_t r
     return 0;
 }
 
-/* Where the nbytes low-order bytes of a value lie in memory. */
+/* Offset of the nbytes low-order bytes of a value in memory. */
 static inline AQ_UNUSED size_t aq_val_offset(size_t nbytes)
 {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__

@@ -1,5 +1,5 @@
 /*
- * segment.h - the memory that other processes may reach.
+ * segment.h - segments: the memory that other processes may access.
  *
  * Source: GASNet-EX specification 0.19, Segments; bound-segment query. SPDX-License-Identifier:
  * BSD-3-Clause
@@ -11,15 +11,15 @@
 
 AQ_BEGIN_DECLS
 
-/* A client may define the first two itself; the attach hook is called with the new segment,
- * before any page of it is touched, so that a memory policy can be set. */
+/* A client may define the first two itself. The attach hook is called with the new segment, before
+ * any page of it is touched, so that a memory policy can be set. */
 extern AQ_PUBLIC const char *gasnet_max_segsize_str;
 extern AQ_PUBLIC uint64_t gasnet_max_segsize;
 extern AQ_PUBLIC void (*gasnet_client_attach_hook)(void *base, uintptr_t size);
 
 /** gasnet_getMaxLocalSegmentSize - the largest segment this process may attach, in bytes. */
 AQ_PUBLIC uintptr_t gasnet_getMaxLocalSegmentSize(void);
-/** gasnet_getMaxGlobalSegmentSize - the least of those values over the job, in bytes. */
+/** gasnet_getMaxGlobalSegmentSize - the minimum of those values over the job, in bytes. */
 AQ_PUBLIC uintptr_t gasnet_getMaxGlobalSegmentSize(void);
 
 /**
@@ -38,7 +38,7 @@ AQ_PUBLIC int gex_Segment_Attach(gex_Segment_t *segment_p, gex_TM_t tm, uintptr_
  * segment_p  output; written on success only
  * client     the job's client
  * addr       NULL: the library allocates; else the client's memory, of any alignment, readable and
- *            writable until the segment is destroyed; its contents are left alone
+ *            writable until the segment is destroyed; its contents are not changed
  * length     bytes, not 0; what the library allocates is at most
  *            gasnet_getMaxLocalSegmentSize() and rounded up to pages
  * kind       GEX_MK_HOST
@@ -50,10 +50,11 @@ AQ_PUBLIC int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, 
                                  uintptr_t length, gex_MK_t kind, gex_Flags_t flags);
 
 /**
- * gex_Segment_Destroy - end such a segment; memory of the library's goes with it.
+ * gex_Segment_Destroy - end a segment made by gex_Segment_Create, and free memory that the library
+ * allocated for it.
  * flags      0
- * Context    ordinary code; not collective. All use of it by any process must be over. Endpoints
- *            that it is bound to stay bound, with nothing behind them.
+ * Context    ordinary code; not collective. No process uses the segment any more. Endpoints that it
+ *            is bound to stay bound, to an empty segment.
  */
 AQ_PUBLIC void gex_Segment_Destroy(gex_Segment_t segment, gex_Flags_t flags);
 
@@ -65,16 +66,16 @@ AQ_PUBLIC gex_Flags_t gex_Segment_QueryFlags(gex_Segment_t segment);
 AQ_PUBLIC void *gex_Segment_QueryAddr(gex_Segment_t segment);
 /** gex_Segment_QuerySize - length in bytes. */
 AQ_PUBLIC uintptr_t gex_Segment_QuerySize(gex_Segment_t segment);
-/** gex_Segment_SetCData, gex_Segment_QueryCData - the client's own pointer. */
+/** gex_Segment_SetCData, gex_Segment_QueryCData - one pointer of the client's. */
 AQ_PUBLIC void gex_Segment_SetCData(gex_Segment_t segment, const void *val);
 AQ_PUBLIC void *gex_Segment_QueryCData(gex_Segment_t segment);
 
 /**
- * gex_EP_QueryBoundSegmentNB - where a peer's segment is.
+ * gex_EP_QueryBoundSegmentNB - address and size of a peer's segment.
  * tm, rank  the peer; tm may be a TM-pair
- * owneraddr_p  base as the owner sees it
- * localaddr_p  base as mapped in this process, or NULL
- * size_p       bytes; 0 says that the query did not succeed. Each output may be NULL.
+ * owneraddr_p  base address at the owner
+ * localaddr_p  base address as mapped in this process, or NULL
+ * size_p       bytes; 0: the query did not succeed. Each output may be NULL.
  * flags     0, or GEX_FLAG_IMMEDIATE: never communicates, legal in every context
  * Returns an event; outputs are defined once it is synchronised.
  */
@@ -90,7 +91,7 @@ AQ_PUBLIC int gex_Segment_QueryBound(gex_TM_t tm, gex_Rank_t rank, void **ownera
                                      void **localaddr_p, uintptr_t *size_p);
 
 /**
- * gasnet_getSegmentInfo - every process's segment, as the owners see them.
+ * gasnet_getSegmentInfo - every process's segment, with addresses at the owners.
  * table, numentries  filled for process i < min(numentries, job size)
  * Returns GASNET_OK, or GASNET_ERR_BAD_ARG for a negative count. After attach.
  */

@@ -1,10 +1,10 @@
 /*
- * system.h - the C library's headers that clients get from gasnetex.h and from gasnet_tools.h.
+ * system.h - the C library headers that gasnetex.h and gasnet_tools.h include for clients.
  *
  * Clients call printf, malloc, isdigit, sched_yield and the like, and use va_list, INT_MAX and
- * PRIu64, without including what declares them. Threaded ones get <pthread.h> besides, where the
- * thread mode has been chosen: the tools choose theirs by whether the client has included it.
- * gasnet_fwd.h brings none of these.
+ * PRIu64, without including their headers. Threaded clients also get <pthread.h>, once the thread
+ * mode has been chosen: the tools choose theirs by whether the client has included it. gasnet_fwd.h
+ * includes none of these.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef GASNET_SYSTEM_H

@@ -1,9 +1,9 @@
 /*
- * tm.h - teams, TM-pairs, and the table that turns a peer's address into one of ours.
+ * tm.h - teams, TM-pairs, and the table that converts a peer's address to one of this process.
  *
- * A handle points to a head, the same for teams and TM-pairs, so that the fast paths need not tell
- * them apart. The table of displacements lies right behind the head: one load, indexed from the
- * handle, finds what must be added to an address of that peer's segment to reach it in this
+ * A handle points to a head, which is the same for teams and TM-pairs, so that the fast paths need
+ * not distinguish them. The table of displacements follows the head: one load, indexed from the
+ * handle, returns what must be added to an address in that peer's segment to reach it in this
  * process, or AQ_NOT_MAPPED.
  *
  * Source: GASNet-EX specification 0.19, Teams; TM-pairs. SPDX-License-Identifier: BSD-3-Clause
@@ -17,11 +17,11 @@ AQ_BEGIN_DECLS
 
 struct aq_tm_public {
     gex_EP_t ep;     /* the local endpoint */
-    gex_Rank_t rank; /* mine; GEX_RANK_INVALID in a TM-pair */
+    gex_Rank_t rank; /* of this process; GEX_RANK_INVALID in a TM-pair */
     gex_Rank_t size; /* members; processes of the job in a TM-pair */
 };
 
-/* Segments are page-aligned at both ends, so no real difference is odd. */
+/* Segments are page-aligned at both ends, so a real displacement is never odd. */
 #define AQ_NOT_MAPPED ((intptr_t)1)
 
 static inline AQ_UNUSED const struct aq_tm_public *aq_tm_head_of(gex_TM_t tm)
@@ -40,7 +40,7 @@ static inline AQ_UNUSED const intptr_t *aq_tm_deltas(gex_TM_t tm)
 AQ_PUBLIC gex_Client_t gex_TM_QueryClient(gex_TM_t tm);
 /** gex_TM_QueryFlags - flags at creation. */
 AQ_PUBLIC gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm);
-/** gex_TM_SetCData, gex_TM_QueryCData - the client's own pointer. */
+/** gex_TM_SetCData, gex_TM_QueryCData - one pointer of the client's. */
 AQ_PUBLIC void gex_TM_SetCData(gex_TM_t tm, const void *val);
 AQ_PUBLIC void *gex_TM_QueryCData(gex_TM_t tm);
 
@@ -74,11 +74,11 @@ AQ_PUBLIC gex_EP_Location_t gex_TM_TranslateRankToEP(gex_TM_t tm, gex_Rank_t ran
                                                      gex_Flags_t flags);
 
 /**
- * gex_TM_Pair - name the endpoints with a given index through a local endpoint.
+ * gex_TM_Pair - name all endpoints of a given index, through a local endpoint.
  * local_ep, remote_index  remote_index < GASNET_MAXEPS
- * Context legal everywhere; is never freed
- * Returns a value for point-to-point calls, where rank is then a jobrank; equal
- * arguments give equal values.
+ * Context legal everywhere; the result is never freed
+ * Returns a value for point-to-point calls, in which rank is a jobrank; equal arguments give equal
+ * values.
  */
 AQ_PUBLIC gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_index);
 
@@ -88,12 +88,12 @@ AQ_PUBLIC gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_index);
  * parent    the team
  * color     callers with the same color form one team; any int
  * key       ranks are by increasing key, equal keys in the parent's order; any int
- * scratch_addr, scratch_size  memory inside this process's segment, lent until gex_TM_Destroy; the
- *           size is not 0 and the same for all of a new team
+ * scratch_addr, scratch_size  memory inside this process's segment, in use until gex_TM_Destroy;
+ *           the size is not 0 and the same for all members of a new team
  * flags     0; GEX_FLAG_TM_NO_SCRATCH: the two are ignored; GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED:
  *           make nothing, return the scratch size, more than 0, or 0 if new_tm_p is NULL
  * Context   collective over parent; blocks; may precede gex_Segment_Attach
- * Returns the size asked for, else 0. The team can be used at once.
+ * Returns the requested size, else 0. The team can be used at once.
  */
 AQ_PUBLIC size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent, int color, int key,
                               void *scratch_addr, size_t scratch_size, gex_Flags_t flags);
@@ -109,9 +109,9 @@ AQ_PUBLIC size_t gex_TM_Split(gex_TM_t *new_tm_p, gex_TM_t parent, int color, in
  * scratch_addrs, scratch_size  with GEX_FLAG_TM_LOCAL_SCRATCH num_new addresses, with
  *           GEX_FLAG_TM_GLOBAL_SCRATCH numargs, with GEX_FLAG_TM_SYMMETRIC_SCRATCH one for all;
  *           ignored with GEX_FLAG_TM_NO_SCRATCH
- * flags     one of those four, perhaps GEX_FLAG_RANK_IS_JOBRANK; or a query as in gex_TM_Split
+ * flags     one of those four, perhaps with GEX_FLAG_RANK_IS_JOBRANK; or a query as in gex_TM_Split
  * Context   collective over parent; blocks
- * Returns the size asked for, 0 if numargs is 0; else 0. Contains a barrier over each new team.
+ * Returns the requested size, 0 if numargs is 0; else 0. Contains a barrier over each new team.
  */
 AQ_PUBLIC size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new, gex_TM_t parent,
                                gex_EP_Location_t *args, size_t numargs, gex_Addr_t *scratch_addrs,
@@ -120,10 +120,11 @@ AQ_PUBLIC size_t gex_TM_Create(gex_TM_t *new_tms, size_t num_new, gex_TM_t paren
 /**
  * gex_TM_Destroy - end a team; its endpoints stay.
  * tm        not the primordial team; its collectives are synchronised, its atomic domains
- *           destroyed. Puts, gets and messages started through it may still be under way and
- *           complete
- * scratch_p output: the scratch space as it was lent; may be NULL
- * flags     0; GEX_FLAG_GLOBALLY_QUIESCED: all members are that far already, nothing waits for them
+ *           destroyed. Puts, gets and messages that were started through it may still be in flight,
+ *           and complete
+ * scratch_p output: the scratch space of the team; may be NULL
+ * flags     0; GEX_FLAG_GLOBALLY_QUIESCED: all members have reached this point, so none is waited
+ *           for
  * Context   collective over tm
  * Returns 1 if *scratch_p was written, else 0: it was NULL, or the team had no scratch space.
  */

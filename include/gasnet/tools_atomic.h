@@ -1,12 +1,12 @@
 /*
  * tools_atomic.h - atomic integers in memory that this process can reach.
  *
- * Six families with the same operations: of the fastest width, of 32 and of 64 bits; each once
- * as "regular", atomic between the threads that the thread mode allows, so that a program
- * of one thread pays for plain accesses only, and once as "strong", atomic always: between
- * processes, against signal handlers, with threads that the library does not know.
+ * Six families with the same operations: of the fastest width, of 32 and of 64 bits; each in two
+ * strengths. "Regular" is atomic between the threads that the thread mode allows, so a program of
+ * one thread pays for plain accesses only. "Strong" is always atomic: between processes, against
+ * signal handlers, with threads that the library does not know.
  *
- *   gasnett_F_init(v)                            what a declaration is initialised with
+ *   gasnett_F_init(v)                            initialiser of a declaration
  *   gasnett_F_set(p, v, f), gasnett_F_read(p, f)
  *   gasnett_F_increment(p, f), _decrement(p, f)
  *   gasnett_F_decrement_and_test(p, f)           non-zero if the new value is 0
@@ -14,8 +14,8 @@
  *   gasnett_F_swap(p, v, f)                      the old value
  *   gasnett_F_add(p, d, f), _subtract(p, d, f)   the new value
  *
- * with F one of atomic, atomic32, atomic64, strongatomic, strongatomic32, strongatomic64. f says
- * which fences go with it, as a constant; without any there is no ordering at all. Any context.
+ * with F one of atomic, atomic32, atomic64, strongatomic, strongatomic32, strongatomic64. f is a
+ * constant that selects fences; without any there is no ordering at all. Any context.
  * Source: GASNet tools specification 1.20, atomics. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_tools.h" /* first: the parts come in its order, whichever of them a client names */
@@ -39,7 +39,7 @@
 #define GASNETT_ATOMIC_ACQ_IF_TRUE       GASNETT_ATOMIC_RMB_POST_IF_TRUE
 #define GASNETT_ATOMIC_ACQ_IF_FALSE      GASNETT_ATOMIC_RMB_POST_IF_FALSE
 
-/* --- what there is --- */
+/* --- ranges and widths --- */
 
 #define GASNETT_HAVE_ATOMIC_CAS           1
 #define GASNETT_HAVE_ATOMIC_ADD_SUB       1
@@ -102,7 +102,7 @@ typedef int32_t gasnett_atomic_sval_t;
 
 /* --- fences around an operation --- */
 
-/* bits: 1 loads, 2 stores, of the one side of f; real: 0 if there is nobody but us to see memory */
+/* bits: 1 loads, 2 stores, on one side of f; real: 0 if no other thread can access the memory */
 static inline AQ_UNUSED void aq_tools_fence(int bits, int real)
 {
     if (bits == 0)
@@ -137,8 +137,8 @@ static inline AQ_UNUSED int aq_tools_post_bool(int f, int real, int result)
     return result;
 }
 
-/* On x86-64 a locked instruction is a full fence for the processor: what is left is to keep the
- * compiler from moving accesses, which the order of the built-in does. */
+/* On x86-64 a locked instruction is a full fence for the processor. The order of the built-in only
+ * keeps the compiler from moving accesses. */
 #if PLATFORM_ARCH_X86_64
 #define AQ_TOOLS_RMW_PRE(f)          gasnett_compiler_fence()
 #define AQ_TOOLS_RMW_POST(f)         gasnett_compiler_fence()
@@ -153,7 +153,7 @@ static inline AQ_UNUSED int aq_tools_post_bool(int f, int real, int result)
 
 /* --- operations --- */
 
-/* relaxed accesses, here and below: the fences that f asks for are beside them */
+/* relaxed accesses, here and below: the fences that f selects are beside them */
 #define AQ_TOOLS_ATOMIC_ACCESS(F, type, real)                                                  \
     static inline AQ_UNUSED void gasnett_##F##_set(volatile gasnett_##F##_t *p, type v, int f) \
     {                                                                                          \

@@ -14,16 +14,16 @@
 AQ_BEGIN_DECLS
 
 /**
- * gasnett_mmap - size bytes of anonymous memory, on a page boundary, zero; the end if there are
- * none. A program without a conduit is ended by the call.
+ * gasnett_mmap - size bytes of anonymous memory, on a page boundary, zero. Without memory, and in a
+ * program without a conduit, the call ends the program.
  */
 AQ_PUBLIC void *gasnett_mmap(uintptr_t size);
 
 #ifdef GASNETEX_H
 
-/* A number of threads to size a client's tables by, as large as clients expect it to be. More than
- * these may be alive at once, for no table here has this size: gex_System_QueryMaxThreads says how
- * many. */
+/* A number of threads by which clients size tables, as large as they expect. More threads may be
+ * alive at once, since no table of the library has this size: gex_System_QueryMaxThreads returns
+ * the maximum. */
 #if GASNET_SEQ
 #define GASNETT_MAX_THREADS 1
 #else
@@ -67,10 +67,10 @@ static inline AQ_UNUSED gex_RMA_Value_t aq_tools_value_of(const void *s, size_t 
  * sections   letters of those to run, NULL or "" all: A timers and numbers, B fences, C atomics,
  *            D locks, E messages, F transfers
  * team       collective over it; E and F need the handlers of gasnett_diagnostic_gethandlers
- * myseg      my part of a segment, GASNETT_DIAGNOSTIC_BYTES for the library to write in
- * peer       whom to test with; each rank is the peer of exactly one; peerseg: the peer's myseg
+ * myseg      GASNETT_DIAGNOSTIC_BYTES of this rank's segment, which the tests write
+ * peer       rank to test with; each rank is the peer of exactly one; peerseg: the peer's myseg
  * seed       of the random numbers
- * Returns the number of failures on this rank; each has been told on stderr.
+ * Returns the number of failures on this rank; each is reported on stderr.
  */
 AQ_PUBLIC int gasnett_run_diagnostics(int iters, int threads, const char *sections, gex_TM_t team,
                                       void *myseg, gex_Rank_t peer, void *peerseg,
@@ -84,13 +84,13 @@ AQ_PUBLIC int gasnett_run_diagnostics(int iters, int threads, const char *sectio
  */
 AQ_PUBLIC void gasnett_diagnostic_gethandlers(gex_AM_Entry_t **table, int *count);
 
-/* --- texts: _bufsz says how much room buf needs --- */
+/* --- texts: _bufsz returns the size that buf needs --- */
 
 typedef struct gasnett_memveclist_stats_s {
     size_t minsz, maxsz; /* of one entry, bytes */
     uintptr_t totalsz;
     char *minaddr,
-        /* first byte of the lowest entry, last byte of the highest; empty ones left out */
+        /* first byte of the lowest entry, last byte of the highest; empty entries do not count */
         *maxaddr;
 } gasnett_memveclist_stats_t;
 
@@ -99,17 +99,17 @@ AQ_PUBLIC size_t gasnett_format_memveclist_bufsz(size_t count);
 AQ_PUBLIC gasnett_memveclist_stats_t gasnett_format_memveclist(char *buf, size_t count,
                                                                const gex_Memvec_t *list);
 
-/** gasnett_format_putvgetv - both lists of a vector transfer; returns the bytes it moves. */
+/** gasnett_format_putvgetv - both lists of a vector transfer; returns its number of bytes. */
 AQ_PUBLIC size_t gasnett_format_putvgetv_bufsz(size_t dstcount, size_t srccount);
 AQ_PUBLIC size_t gasnett_format_putvgetv(char *buf, gex_TM_t tm, gex_Rank_t rank, size_t dstcount,
                                          const gex_Memvec_t *dstlist, size_t srccount,
                                          const gex_Memvec_t *srclist);
 
-/** gasnett_format_addrlist - addresses of pieces of len bytes. */
+/** gasnett_format_addrlist - addresses of chunks of len bytes. */
 AQ_PUBLIC size_t gasnett_format_addrlist_bufsz(size_t count);
 AQ_PUBLIC void gasnett_format_addrlist(char *buf, size_t count, void *const *list, size_t len);
 
-/** gasnett_format_putigeti - both lists of an indexed transfer; returns the bytes it moves. */
+/** gasnett_format_putigeti - both lists of an indexed transfer; returns its number of bytes. */
 AQ_PUBLIC size_t gasnett_format_putigeti_bufsz(size_t dstcount, size_t srccount);
 AQ_PUBLIC size_t gasnett_format_putigeti(char *buf, gex_TM_t tm, gex_Rank_t rank, size_t dstcount,
                                          void *const *dstlist, size_t dstlen, size_t srccount,
@@ -119,8 +119,7 @@ AQ_PUBLIC size_t gasnett_format_putigeti(char *buf, gex_TM_t tm, gex_Rank_t rank
 AQ_PUBLIC size_t gasnett_format_strides_bufsz(size_t count);
 AQ_PUBLIC void gasnett_format_strides(char *buf, size_t count, const ptrdiff_t *strides);
 
-/** gasnett_format_putsgets - a strided transfer; stats is not looked at; returns the bytes it
- * moves. */
+/** gasnett_format_putsgets - a strided transfer; stats is ignored; returns its number of bytes. */
 AQ_PUBLIC size_t gasnett_format_putsgets_bufsz(size_t stridelevels);
 AQ_PUBLIC size_t gasnett_format_putsgets(char *buf, void *stats, gex_TM_t tm, gex_Rank_t rank,
                                          void *dst, const ptrdiff_t *dststrides, void *src,
@@ -128,8 +127,8 @@ AQ_PUBLIC size_t gasnett_format_putsgets(char *buf, void *stats, gex_TM_t tm, ge
                                          const size_t *count, size_t stridelevels);
 
 /*
- * A set of data types, of operations, of token information as text, "GEX_DT_I32|GEX_DT_U32".
- * Returns the bytes it takes with its closing NUL; writes nothing if buf is NULL.
+ * Format a set of data types, of operations, or of token information: "GEX_DT_I32|GEX_DT_U32".
+ * Returns the bytes of the text with its closing NUL; writes nothing if buf is NULL.
  */
 AQ_PUBLIC size_t gasnett_format_dt(char *buf, gex_DT_t dt);
 AQ_PUBLIC size_t gasnett_format_op(char *buf, gex_OP_t op);

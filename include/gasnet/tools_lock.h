@@ -1,10 +1,10 @@
 /*
- * tools_lock.h - mutexes, conditions, read-write locks; values that belong to a thread.
+ * tools_lock.h - mutexes, conditions, read-write locks; thread-specific values.
  *
  * With one caller (GASNET_SEQ, GASNET_PARSYNC, GASNETT_THREAD_SINGLE) locks cost nothing, unless
- * GASNETT_USE_TRUE_MUTEXES is defined to 1. A debug build checks every call in either
- * mode: a lock that is taken twice, given up by another than its owner, destroyed while held,
- * ends the program with a message. None is recursive. For the threads of one process.
+ * GASNETT_USE_TRUE_MUTEXES is defined to 1. A debug build checks every call in either mode: taking
+ * a lock twice, releasing it by another than its owner, or destroying it while held ends the
+ * program with a message. No lock is recursive. For the threads of one process.
  * Source: GASNet tools specification 1.20, mutexes. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_tools.h" /* first: the parts come in its order, whichever of them a client names */
@@ -20,16 +20,16 @@
 
 AQ_BEGIN_DECLS
 
-/* Room for the system's lock, which zeroes initialise; clients look at none of it. */
+/* Space for the system's lock, which zeroes initialise; clients read none of it. */
 typedef struct gasnett_mutex_s {
-    uint64_t aq_owner; /* debug: which thread holds it, 0 none */
+    uint64_t aq_owner; /* debug: number of the thread that holds it; 0: none */
     uint64_t aq_storage[7];
 } gasnett_mutex_t;
 typedef struct gasnett_cond_s {
     uint64_t aq_storage[8];
 } gasnett_cond_t;
 typedef struct gasnett_rwlock_s {
-    uint64_t aq_holders; /* debug: threads that hold it */
+    uint64_t aq_holders; /* debug: number of threads that hold it */
     uint64_t aq_storage[9];
 } gasnett_rwlock_t;
 
@@ -66,14 +66,15 @@ AQ_PUBLIC void aq_tools_cond_init(gasnett_cond_t *c);
 AQ_PUBLIC void aq_tools_cond_destroy(gasnett_cond_t *c, const char *at);
 AQ_PUBLIC void aq_tools_cond_wait(gasnett_cond_t *c, gasnett_mutex_t *m, const char *at);
 AQ_PUBLIC void aq_tools_cond_wake(gasnett_cond_t *c, int all);
-AQ_PUBLIC void aq_tools_cond_alone(const char *at) AQ_NORETURN; /* waiting with nobody to wake us */
+/* no other thread could wake the waiter */
+AQ_PUBLIC void aq_tools_cond_alone(const char *at) AQ_NORETURN;
 AQ_PUBLIC void aq_tools_rwlock_init(gasnett_rwlock_t *l);
 AQ_PUBLIC void aq_tools_rwlock_destroy(gasnett_rwlock_t *l, const char *at);
 AQ_PUBLIC int aq_tools_rwlock_lock(gasnett_rwlock_t *l, int write, int try_only, const char *at);
 AQ_PUBLIC void aq_tools_rwlock_unlock(gasnett_rwlock_t *l, const char *at);
 /* want: 'r' read, 'w' write, 'l' either, 'u' none */
 AQ_PUBLIC void aq_tools_rwlock_assert(gasnett_rwlock_t *l, char want, const char *at);
-/* the same checks for a single caller, without a lock behind them */
+/* the same checks for a single caller, without a lock */
 AQ_PUBLIC void aq_tools_alone_lock(uint64_t *held, int kind, const char *call, const char *at);
 AQ_PUBLIC int aq_tools_alone_try(uint64_t *held, int kind);
 AQ_PUBLIC void aq_tools_alone_check(const uint64_t *held, char want, const char *call,
@@ -81,31 +82,32 @@ AQ_PUBLIC void aq_tools_alone_check(const uint64_t *held, char want, const char 
 
 #if AQ_TOOLS_LOCKS
 
-/** gasnett_mutex_init - make a free mutex where no initialiser was used; _destroy ends it (must be
- * free). */
+/** gasnett_mutex_init - initialise a free mutex where no initialiser was used; _destroy ends its
+ * use (it must be free). */
 #define gasnett_mutex_init(m)    aq_tools_mutex_init(m)
 #define gasnett_mutex_destroy(m) ((void)aq_tools_mutex_destroy((m), 1, AQ_TOOLS_AT))
-/** gasnett_mutex_destroy_ignoreerr - the same; returns non-zero instead of dying of an error. */
+/** gasnett_mutex_destroy_ignoreerr - the same; returns non-zero on an error instead of ending the
+ * program. */
 #define gasnett_mutex_destroy_ignoreerr(m) aq_tools_mutex_destroy((m), 0, AQ_TOOLS_AT)
-/** gasnett_mutex_lock - wait until the mutex is ours; gasnett_mutex_unlock gives it up. */
+/** gasnett_mutex_lock - wait for the mutex and take it; gasnett_mutex_unlock releases it. */
 #define gasnett_mutex_lock(m)   aq_tools_mutex_lock((m), AQ_TOOLS_AT)
 #define gasnett_mutex_unlock(m) aq_tools_mutex_unlock((m), AQ_TOOLS_AT)
-/** gasnett_mutex_trylock - 0 if it is ours now, else EBUSY. */
+/** gasnett_mutex_trylock - 0 if it was taken, else EBUSY. */
 #define gasnett_mutex_trylock(m) aq_tools_mutex_trylock((m), AQ_TOOLS_AT)
 
 #define gasnett_cond_init(c)    aq_tools_cond_init(c)
 #define gasnett_cond_destroy(c) aq_tools_cond_destroy((c), AQ_TOOLS_AT)
-/** gasnett_cond_wait - give up m, sleep until woken, take m again. May return without cause. */
+/** gasnett_cond_wait - release m, sleep until woken, take m again. May return spuriously. */
 #define gasnett_cond_wait(c, m)   aq_tools_cond_wait((c), (m), AQ_TOOLS_AT)
 #define gasnett_cond_signal(c)    aq_tools_cond_wake((c), 0)
 #define gasnett_cond_broadcast(c) aq_tools_cond_wake((c), 1)
 
 #define gasnett_rwlock_init(l)    aq_tools_rwlock_init(l)
 #define gasnett_rwlock_destroy(l) aq_tools_rwlock_destroy((l), AQ_TOOLS_AT)
-/** gasnett_rwlock_rdlock - take it for reading, which several may; _wrlock for writing, alone. */
+/** gasnett_rwlock_rdlock - take it for reading, shared; _wrlock for writing, exclusively. */
 #define gasnett_rwlock_rdlock(l) ((void)aq_tools_rwlock_lock((l), 0, 0, AQ_TOOLS_AT))
 #define gasnett_rwlock_wrlock(l) ((void)aq_tools_rwlock_lock((l), 1, 0, AQ_TOOLS_AT))
-/** gasnett_rwlock_tryrdlock - 0 if it is ours now, else EBUSY, or EAGAIN for too many readers. */
+/** gasnett_rwlock_tryrdlock - 0 if it was taken, else EBUSY, or EAGAIN for too many readers. */
 #define gasnett_rwlock_tryrdlock(l) aq_tools_rwlock_lock((l), 0, 1, AQ_TOOLS_AT)
 #define gasnett_rwlock_trywrlock(l) aq_tools_rwlock_lock((l), 1, 1, AQ_TOOLS_AT)
 #define gasnett_rwlock_unlock(l)    aq_tools_rwlock_unlock((l), AQ_TOOLS_AT)
@@ -118,7 +120,7 @@ AQ_PUBLIC void aq_tools_alone_check(const uint64_t *held, char want, const char 
 #define AQ_TOOLS_RWLOCK_ASSERT(l, want)  ((void)(l))
 #endif
 
-#else /* one caller: nothing to wait for */
+#else /* one caller: never a wait */
 
 #if GASNET_DEBUG
 #define AQ_SOLE_LOCK(held, kind, call)  aq_tools_alone_lock((held), (kind), call, AQ_TOOLS_AT)
@@ -168,7 +170,7 @@ AQ_PUBLIC void aq_tools_alone_check(const uint64_t *held, char want, const char 
 #define gasnett_rwlock_assertlocked(l)   AQ_TOOLS_RWLOCK_ASSERT(l, 'l')
 #define gasnett_rwlock_assertunlocked(l) AQ_TOOLS_RWLOCK_ASSERT(l, 'u')
 
-/* --- one value for each thread --- */
+/* --- thread-specific values --- */
 
 /* Where threads share nothing but a name: at file scope, followed by a semicolon. */
 #if GASNETT_THREAD_SAFE
@@ -188,8 +190,7 @@ AQ_PUBLIC void aq_tools_alone_check(const uint64_t *held, char want, const char 
 
 static inline AQ_UNUSED void aq_tools_set_key(void **key, uintptr_t value)
 {
-    *key =
-        (void *)value; /* by way of an integer: a key may hold what only its thread will look at */
+    *key = (void *)value; /* by way of an integer: a key may hold what only its thread reads */
 }
 
 AQ_END_DECLS

@@ -2,7 +2,7 @@
  * tools_malloc.h - the names of the debugging allocator.
  *
  * GASNET_DEBUGMALLOC is not defined: address sanitizer and valgrind find more, and these libraries
- * work under both. A client that uses the names all the same gets the system's allocator.
+ * work under both. A client that uses the names gets the system's allocator.
  * Source: GASNet tools specification 1.20, debugging allocator. SPDX-License-Identifier:
  * BSD-3-Clause
  */
@@ -13,7 +13,7 @@
 
 AQ_BEGIN_DECLS
 
-/* Allocation that ends the program when there is no memory; free() takes what they return. */
+/* Allocation that ends the program without memory; free() accepts the results. */
 AQ_PUBLIC void *aq_tools_malloc(size_t n) AQ_ATTR((__malloc__));
 AQ_PUBLIC void *aq_tools_realloc(void *p, size_t n);
 AQ_PUBLIC void *aq_tools_calloc(size_t n, size_t size) AQ_ATTR((__malloc__));
@@ -42,10 +42,10 @@ typedef struct gasnett_heapstats_s {
     uint64_t overhead_bytes;
 } gasnett_heapstats_t;
 
-/** gasnett_getheapstats - non-zero: nobody counts; *stats is all zeros. */
+/** gasnett_getheapstats - returns non-zero: there are no statistics; *stats is all zeros. */
 AQ_PUBLIC int gasnett_getheapstats(gasnett_heapstats_t *stats);
-/** gasnett_heapinfo_dump - write a report to a file, "-" for stderr: that there is nothing to
- * report. */
+/** gasnett_heapinfo_dump - write a report to a file, "-" for stderr: it says that there is nothing
+ * to report. */
 AQ_PUBLIC void gasnett_heapinfo_dump(const char *filename, int show_live_objects);
 
 AQ_END_DECLS

@@ -11,7 +11,7 @@
 
 #include "gasnet/system.h"
 
-/* --- thread mode: exactly one, and it expands to 1 afterwards --- */
+/* --- thread mode: the client defines exactly one; afterwards it expands to 1 --- */
 
 #if (defined(GASNET_SEQ) || defined(GASNET_PAR) || defined(GASNET_PARSYNC)) && !defined(GASNETEX_H)
 #error \
@@ -50,8 +50,8 @@
 #define AQ_TOOLS_MODE_STR     "SEQ"
 #endif
 
-/* In parsync other client threads exist, though only one calls at a time: what other threads may
- * touch is real. */
+/* In parsync there are other client threads, though only one calls at a time: memory that other
+ * threads may access needs real atomics. */
 #if GASNETT_THREAD_SAFE || defined(GASNET_PARSYNC)
 #define AQ_TOOLS_THREADS 1
 #include <pthread.h>
@@ -71,8 +71,8 @@
 
 #define GASNETT_SYSTEM_TUPLE   GASNETI_SYSTEM_TUPLE
 #define GASNETT_CONFIGURE_ARGS GASNETI_CONFIGURE_ARGS
-/* Nothing depends on it: what compilers differ in is looked up where it is used. A client may say
- * that the compiler is another by GASNETT_COMPILER_FORCE_MISMATCH. */
+/* Nothing depends on it: differences between compilers are tested where they matter. A client may
+ * claim another compiler by GASNETT_COMPILER_FORCE_MISMATCH. */
 #if !defined(GASNETT_COMPILER_FORCE_MISMATCH)                           \
     && PLATFORM_COMPILER_FAMILYID == GASNETI_PLATFORM_COMPILER_FAMILYID \
     && PLATFORM_COMPILER_VERSION == GASNETI_PLATFORM_COMPILER_VERSION
@@ -124,7 +124,7 @@
 
 /* --- identification --- */
 
-/* Keeps a text in the object file whatever the compiler and linker think of it. */
+/* Keeps a text in the object file, whatever compiler and linker find unused. */
 #if defined(__has_attribute)
 #if __has_attribute(retain)
 #define AQ_TOOLS_KEPT AQ_ATTR((__used__, __retain__))
@@ -134,7 +134,7 @@
 #define AQ_TOOLS_KEPT AQ_ATTR((__used__))
 #endif
 
-/* GASNETT_IDENT(name, text); at file scope: text, of the form "$Key: value $", stays in the
+/* GASNETT_IDENT(name, text); at file scope: keeps text, of the form "$Key: value $", in the
  * program. */
 #define GASNETT_IDENT(name, text) static const char name[] AQ_TOOLS_KEPT = text
 
@@ -145,15 +145,15 @@ AQ_PUBLIC const char *gasnett_release_version_str(void);
 /** gasnett_release_version - the same as a number: major * 1000000 + minor * 10000 + patch. */
 AQ_PUBLIC uint64_t gasnett_release_version(void);
 /**
- * gasnett_performance_warning_str - why this build is not fit for measurements, a line for each
- * reason, each ended by a newline; empty if it is fit.
+ * gasnett_performance_warning_str - why this build is unsuitable for measurements: one line for
+ * each reason, ended by a newline; empty if it is suitable.
  */
 AQ_PUBLIC const char *gasnett_performance_warning_str(void);
 
 /*
- * Each object refers to a function whose name tells what the object was compiled for, so that
- * objects and a library of different thread mode, debug mode or release do not link: the
- * missing symbol's name says which of them is wanted.
+ * Each object refers to a function whose name says what the object was compiled for. Objects and a
+ * library of different thread mode, debug mode or release therefore do not link: the name of the
+ * missing symbol says which of them is wanted.
  */
 #define AQ_TOOLS_CHECK_NAME_(mode, debug, major, minor, patch) \
     gasnett_tools_compiled_for_##mode##_##debug##_##major##_##minor##_##patch
@@ -164,7 +164,7 @@ AQ_PUBLIC const char *gasnett_performance_warning_str(void);
                         GASNET_RELEASE_VERSION_MINOR, GASNET_RELEASE_VERSION_PATCH)
 
 #if defined(GASNET_PARSYNC)
-#define AQ_TOOLS_LINKS_WITH PARSYNC /* the model is SEQ, the library that of par */
+#define AQ_TOOLS_LINKS_WITH PARSYNC /* the model is SEQ, the library is that of par */
 #else
 #define AQ_TOOLS_LINKS_WITH GASNETT_THREAD_MODEL
 #endif

@@ -11,7 +11,7 @@
 
 AQ_BEGIN_DECLS
 
-/* --- the end of a program --- */
+/* --- exit of a program --- */
 
 AQ_PUBLIC void aq_tools_fatal(const char *func, const char *file, int line, const char *fmt,
                               ...) AQ_NORETURN AQ_ATTR((__format__(__printf__, 4, 5)));
@@ -20,27 +20,25 @@ AQ_PUBLIC void aq_tools_fatal_nopos(const char *fmt, ...) AQ_NORETURN
 
 /**
  * gasnett_fatalerror - print "*** FATAL ERROR (proc R): in F() at FILE:LINE: text" and end the job.
- * Arguments as for printf; no newline is needed. A backtrace and a stop for a debugger come first
- * if GASNET_BACKTRACE and GASNET_FREEZE_ON_ERROR ask for them. Does not return; any thread.
+ * Arguments as for printf; no newline is needed. Before that it prints a backtrace and waits for a
+ * debugger if GASNET_BACKTRACE and GASNET_FREEZE_ON_ERROR request it. Does not return; any thread.
  */
 #define gasnett_fatalerror(...) \
     aq_tools_fatal(GASNETT_CURRENT_FUNCTION, __FILE__, __LINE__, __VA_ARGS__)
-/** gasnett_fatalerror_nopos - the same without the place. */
+/** gasnett_fatalerror_nopos - the same without the source position. */
 #define gasnett_fatalerror_nopos aq_tools_fatal_nopos
 
-/** gasnett_killmyprocess - end this process at once with an exit code; no hook runs, nothing is
- * written. */
+/** gasnett_killmyprocess - end this process at once with an exit code; no exit handler runs, no
+ * stream is flushed. */
 AQ_PUBLIC void gasnett_killmyprocess(int exitcode) AQ_NORETURN;
-/** gasnett_flush_streams - write out stdout and stderr; with GASNET_FS_SYNC the files' blocks too.
- * */
+/** gasnett_flush_streams - flush stdout and stderr; with GASNET_FS_SYNC sync the files too. */
 AQ_PUBLIC void gasnett_flush_streams(void);
-/** gasnett_close_streams - close stdin, stdout and stderr on the way out of a program. */
+/** gasnett_close_streams - close stdin, stdout and stderr at the end of a program. */
 AQ_PUBLIC void gasnett_close_streams(void);
 
 /* --- backtraces --- */
 
-/** gasnett_backtrace_type_t - a way of making a backtrace: fnp writes one to fd, returns 0 if it
- * could. */
+/** gasnett_backtrace_type_t - a backtrace method: fnp writes one to fd and returns 0 on success. */
 typedef struct gasnett_backtrace_type_s {
     const char *name;
     int (*fnp)(int fd);
@@ -53,42 +51,44 @@ AQ_PUBLIC extern gasnett_backtrace_type_t gasnett_backtrace_user;
 /**
  * gasnett_backtrace_init - prepare for backtraces, early in a program that starts no job.
  * exename   argv[0], or gasnett_exe_name()
- * Reads GASNET_BACKTRACE and its like; also stops for a debugger if GASNET_FREEZE is on.
+ * Reads GASNET_BACKTRACE and related variables; also waits for a debugger if GASNET_FREEZE is on.
  */
 AQ_PUBLIC void gasnett_backtrace_init(const char *exename);
-/** gasnett_print_backtrace - where this process is, to fd; 0, or -1 before gasnett_backtrace_init.
- * */
+/** gasnett_print_backtrace - write this process's stack to fd; 0, or -1 before
+ * gasnett_backtrace_init. */
 AQ_PUBLIC int gasnett_print_backtrace(int fd);
-/** gasnett_print_backtrace_ifenabled - what fatal errors call: one if GASNET_BACKTRACE is on. */
+/** gasnett_print_backtrace_ifenabled - called by fatal errors: the same if GASNET_BACKTRACE is
+ * on. */
 AQ_PUBLIC extern int (*gasnett_print_backtrace_ifenabled)(int fd);
 
 /* --- waiting for a debugger --- */
 
-/* What a user sets to 0 from a debugger. */
+/* The user sets it to 0 from a debugger. */
 AQ_PUBLIC extern volatile int gasnet_frozen;
 
-/** gasnett_freezeForDebuggerNow - set *flag, tell how to attach, wait until it is 0 or SIGCONT
- * comes. */
+/** gasnett_freezeForDebuggerNow - set *flag, print how to attach, wait until it is 0 or SIGCONT
+ * arrives. */
 AQ_PUBLIC void gasnett_freezeForDebuggerNow(volatile int *flag, const char *flagname);
 /** gasnett_freezeForDebuggerErr - the same with gasnet_frozen, if GASNET_FREEZE_ON_ERROR is on. */
 AQ_PUBLIC void gasnett_freezeForDebuggerErr(void);
 
 /* --- host and process --- */
 
-/** gasnett_sched_yield - leave the core to another thread; 0. */
+/** gasnett_sched_yield - yield the core to another thread; 0. */
 AQ_PUBLIC int gasnett_sched_yield(void);
 /** gasnett_gethostname - this host's name; the text belongs to the library. */
 AQ_PUBLIC const char *gasnett_gethostname(void);
-/* the name under which some clients know it */
+/* the name that some clients use */
 #define gasneti_gethostname gasnett_gethostname
 /** gasnett_exe_name - full path of this program, "" if unknown. */
 AQ_PUBLIC const char *gasnett_exe_name(void);
 /** gasnett_cpu_count - cores this process may use (affinity, container quota); 0 if unknown. */
 AQ_PUBLIC int gasnett_cpu_count(void);
-/** gasnett_getPhysMemSz - bytes of physical memory; if unknown 0, or with fatal the end. */
+/** gasnett_getPhysMemSz - bytes of physical memory; if unknown 0, or with fatal the program
+ * ends. */
 AQ_PUBLIC uint64_t gasnett_getPhysMemSz(int fatal);
 
-/** gasnett_isLittleEndian - 1 if the byte of least weight comes first. */
+/** gasnett_isLittleEndian - 1 if the least significant byte comes first. */
 static inline AQ_UNUSED int gasnett_isLittleEndian(void)
 {
 #if PLATFORM_ARCH_LITTLE_ENDIAN
@@ -98,33 +98,33 @@ static inline AQ_UNUSED int gasnett_isLittleEndian(void)
 #endif
 }
 
-/** gasnett_set_affinity - bind the process to the core that rank picks, modulo the cores allowed; 0
- * if done. */
+/** gasnett_set_affinity - bind the process to the core number rank modulo the allowed cores; 0 on
+ * success. */
 AQ_PUBLIC int gasnett_set_affinity(int rank);
 #define GASNETT_SET_AFFINITY_SUPPORT 1
 
 typedef void (*gasnett_sighandlerfn_t)(int);
 
-/** gasnett_reghandler - install a signal handler; returns the one it replaces; the end on failure.
- * */
+/** gasnett_reghandler - install a signal handler; returns the previous one; ends the program on
+ * failure. */
 AQ_PUBLIC gasnett_sighandlerfn_t gasnett_reghandler(int sig, gasnett_sighandlerfn_t fn);
 /** gasnett_signame_fromval - "SIGSEGV" for its number, NULL if unknown. */
 AQ_PUBLIC const char *gasnett_signame_fromval(int sig);
 
 /** gasnett_maximize_rlimits - raise soft limits to the hard ones: CPU, DATA, RSS, STACK, AS.
- * Non-zero if all. */
+ * Non-zero if all succeeded. */
 AQ_PUBLIC int gasnett_maximize_rlimits(void);
-/** gasnett_maximize_rlimit - one limit (RLIMIT_...); GASNET_MAXIMIZE_<desc>=0 leaves it. */
+/** gasnett_maximize_rlimit - one limit (RLIMIT_...); not changed with GASNET_MAXIMIZE_<desc>=0. */
 AQ_PUBLIC int gasnett_maximize_rlimit(int resource, const char *desc);
 
 /** gasnett_checksum - 64 bits: for each byte, rotate left by 8, then xor the byte in. */
 AQ_PUBLIC uint64_t gasnett_checksum(const void *p, int nbytes);
-/** gasnett_count0s - how many of n bytes are zero; _copy: the same while copying. */
+/** gasnett_count0s - number of zero bytes among n bytes; _copy: the same while copying. */
 AQ_PUBLIC size_t gasnett_count0s(const void *p, size_t n);
 AQ_PUBLIC size_t gasnett_count0s_copy(void *GASNETT_RESTRICT d, const void *GASNETT_RESTRICT s,
                                       size_t n);
 
-/* zero bytes in a word: each such byte becomes 0x80, no other byte disturbs it */
+/* finds the zero bytes of a word: each becomes 0x80, without effect on other bytes */
 static inline AQ_UNUSED int gasnett_count0s_uint64_t(uint64_t x)
 {
     const uint64_t low = UINT64_C(0x7F7F7F7F7F7F7F7F);

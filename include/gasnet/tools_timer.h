@@ -1,8 +1,8 @@
 /*
- * tools_timer.h - ticks: the cheapest clock there is, for durations inside one process.
+ * tools_timer.h - ticks: the cheapest clock, for durations inside one process.
  *
- * On x86-64 a tick is one of the time-stamp counter where that runs at a constant rate and the
- * kernel keeps time by it; else, and on other processors, a nanosecond of the monotonic clock.
+ * On x86-64 a tick is one of the time-stamp counter, if that runs at a constant rate and the kernel
+ * uses it as its clock source; else, and on other processors, a nanosecond of the monotonic clock.
  * Source: GASNet tools specification 1.20, timers. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_tools.h" /* first: the parts come in its order, whichever of them a client names */
@@ -34,8 +34,8 @@ static inline AQ_UNUSED gasnett_tick_t gasnett_ticks_now(void)
 
 /**
  * gasnett_ticks_to_ns - a duration in nanoseconds.
- * The first call may take 10 ms, to see how fast ticks pass (GASNET_TSC_RATE); it ends the
- * program if that cannot be true. Any thread.
+ * The first call may take 10 ms to measure the rate of ticks (GASNET_TSC_RATE); it ends the program
+ * if the configured rate is impossible. Any thread.
  */
 AQ_PUBLIC uint64_t gasnett_ticks_to_ns(gasnett_tick_t ticks);
 
@@ -45,7 +45,7 @@ AQ_PUBLIC uint64_t gasnett_ticks_to_us(gasnett_tick_t ticks);
 /** gasnett_tick_granularityus - the smallest step of the clock, microseconds. */
 AQ_PUBLIC double gasnett_tick_granularityus(void);
 
-/** gasnett_tick_overheadus - what one reading costs, microseconds. */
+/** gasnett_tick_overheadus - the cost of one reading, microseconds. */
 AQ_PUBLIC double gasnett_tick_overheadus(void);
 
 /** gasnett_gettimeofday_us - wall clock: microseconds since the beginning of 1970, UTC. */

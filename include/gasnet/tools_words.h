@@ -1,8 +1,8 @@
 /*
- * tools_words.h - what a compiler can be told about functions, branches and arguments.
+ * tools_words.h - compiler annotations of functions, branches and arguments.
  *
  * Each feature has a switch, GASNETT_USE_..., which a client may define to 0 or 1 before
- * it includes the header; what is switched off expands to the plain declaration.
+ * it includes the header; a disabled feature expands to the plain declaration.
  * Source: GASNet tools specification 1.20, compiler annotations. SPDX-License-Identifier:
  * BSD-3-Clause
  */
@@ -117,9 +117,9 @@
 #endif
 
 /*
- * The next four take a whole declaration, followed by a semicolon, an initialiser or a body. Its
- * attribute goes before it: behind its arguments a definition can have none. extern "C" goes before
- * the macro.
+ * The next four take a whole declaration, followed by a semicolon, an initialiser or a body. The
+ * attribute is put before it, since a definition can have none behind its arguments. extern "C"
+ * goes before the macro.
  *
  * GASNETT_NEVER_INLINE(f, static int f(int x)) {...}
  * GASNETT_FORMAT_PRINTF(f, 1, 2, void f(const char *fmt, ...)) {...}
@@ -152,8 +152,8 @@
 #define GASNETT_FORMAT_PRINTF_FUNCPTR_ARG(name, fmtarg, firstvararg, ...) __VA_ARGS__
 #endif
 
-/* Behind a prototype, or before any declaration; the ...P(fn) forms go on a line of their own below
- * it and are for compilers that want a pragma, which neither gcc nor clang does. */
+/* Used behind a prototype, or before any declaration. The ...P(fn) forms go on a line of their own
+ * below it and are for compilers that need a pragma, which gcc and clang do not. */
 #if GASNETT_USE_GCC_ATTRIBUTE_NORETURN
 #define GASNETT_NORETURN AQ_ATTR((__noreturn__))
 #else
@@ -228,7 +228,7 @@
 #define GASNETT_PREDICT_FALSE(e) (!!(e))
 #endif
 
-/* 1 if the compiler sees that e is constant, else 0; e is not evaluated. */
+/* 1 if the compiler knows that e is constant, else 0; e is not evaluated. */
 #if GASNETT_USE_BUILTIN_CONSTANT_P
 #define gasnett_constant_p(e) __builtin_constant_p(e)
 #else
@@ -236,7 +236,7 @@
 #endif
 
 AQ_BEGIN_DECLS
-/* Says that a promise of the program's was broken, and ends it: debug builds. */
+/* Debug builds: reports that an assumption of the program was wrong, and ends the program. */
 AQ_PUBLIC void aq_tools_broken(const char *what, const char *func, const char *file,
                                int line) AQ_NORETURN;
 AQ_END_DECLS
@@ -264,7 +264,7 @@ AQ_END_DECLS
 #endif
 #endif
 
-/* Written where a case runs on into the next, without a semicolon. */
+/* Written where a case falls through into the next, without a semicolon. */
 #if GASNETT_USE_CXX11_ATTRIBUTE_FALLTHROUGH && defined(__cplusplus)
 #define GASNETT_FALLTHROUGH [[fallthrough]];
 #elif GASNETT_USE_CXX11_ATTRIBUTE_CLANG__FALLTHROUGH && defined(__cplusplus)

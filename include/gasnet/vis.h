@@ -12,17 +12,17 @@
  * Common arguments:
  *   tm, rank  the peer (dstrank of a put, srcrank of a get): rank < gex_TM_QuerySize(tm); a jobrank
  *             if tm is a TM-pair
- *   remote addresses (the destination of a put, the source of a get): as their owner sees them;
- *             every byte touched lies in the segment bound by the peer. Any alignment
+ *   remote addresses (the destination of a put, the source of a get): addresses at the owner; every
+ *             byte touched lies in the segment bound by the peer. Any alignment
  *   local addresses: any host memory of this process
  *             No byte of the destination may overlap another or the source; sources may overlap.
- *   dstlist, srclist  stay as they are until the transfer is complete; dststrides, srcstrides and
+ *   dstlist, srclist  must not change until the transfer is complete; dststrides, srcstrides and
  *             count are read before the call returns
- *   nothing to copy (a count, elemsz or every length 0): no address, list or peer is looked at
+ *   nothing to copy (a count, elemsz or every length 0): no address, list or peer is used
  *   flags     0 or GEX_FLAG_IMMEDIATE, GEX_FLAG_*_SEG_*; for NB and NBI puts
  *             GEX_FLAG_ENABLE_LEAF_LC: gex_Event_QueryLeaf(root, GEX_EC_LC), or GEX_EC_LC of
- *             gex_NBI_* and of the access region's event, then tell when the source may be reused.
- *             Without it: when the put is complete
+ *             gex_NBI_* and of the access region's event, then say when the source may be reused.
+ *             Without the flag it may be reused when the put is complete
  *   Context   ordinary code, any thread in par; not in a handler, not holding an HSL
  *   Errors    none; a debug build ends the job on a range off the segment or lengths that differ
  *   Returns   Blocking and NBI: 0, or non-zero (only with GEX_FLAG_IMMEDIATE) if nothing was done.
@@ -62,8 +62,8 @@ AQ_PUBLIC int gex_VIS_VectorGetNBI(gex_TM_t tm, size_t dstcount, gex_Memvec_t co
                                    gex_Rank_t srcrank, size_t srccount,
                                    gex_Memvec_t const srclist[], gex_Flags_t flags);
 
-/** gex_VIS_IndexedPut* - the same put; chunks are dstlen bytes each there, srclen bytes each here.
- * */
+/** gex_VIS_IndexedPut* - the same put; chunks have dstlen bytes at the peer, srclen bytes
+ * locally. */
 AQ_PUBLIC int gex_VIS_IndexedPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, size_t dstcount,
                                          void *const dstlist[], size_t dstlen, size_t srccount,
                                          void *const srclist[], size_t srclen, gex_Flags_t flags);
@@ -75,8 +75,8 @@ AQ_PUBLIC int gex_VIS_IndexedPutNBI(gex_TM_t tm, gex_Rank_t dstrank, size_t dstc
                                     void *const dstlist[], size_t dstlen, size_t srccount,
                                     void *const srclist[], size_t srclen, gex_Flags_t flags);
 
-/** gex_VIS_IndexedGet* - the same get; chunks are dstlen bytes each here, srclen bytes each there.
- * */
+/** gex_VIS_IndexedGet* - the same get; chunks have dstlen bytes locally, srclen bytes at the
+ * peer. */
 AQ_PUBLIC int gex_VIS_IndexedGetBlocking(gex_TM_t tm, size_t dstcount, void *const dstlist[],
                                          size_t dstlen, gex_Rank_t srcrank, size_t srccount,
                                          void *const srclist[], size_t srclen, gex_Flags_t flags);
@@ -89,7 +89,7 @@ AQ_PUBLIC int gex_VIS_IndexedGetNBI(gex_TM_t tm, size_t dstcount, void *const ds
                                     void *const srclist[], size_t srclen, gex_Flags_t flags);
 
 /** gex_VIS_StridedPut* - copy a section of a local array to one of a remote array. With
- *  stridelevels 0 the three arrays are not read: one element. */
+ * stridelevels 0 the three arrays are not read: one element. */
 AQ_PUBLIC int gex_VIS_StridedPutBlocking(gex_TM_t tm, gex_Rank_t dstrank, void *dstaddr,
                                          const ptrdiff_t dststrides[], void *srcaddr,
                                          const ptrdiff_t srcstrides[], size_t elemsz,
@@ -125,16 +125,16 @@ AQ_PUBLIC int gex_VIS_StridedGetNBI(gex_TM_t tm, void *dstaddr, const ptrdiff_t 
 #define GEX_VIS_MAX_PEERCOMPLETION 127
 
 /**
- * gex_VIS_SetPeerCompletionHandler - have a message follow this thread's next VIS put.
- * handler      index at the peer, registered for Medium replies without arguments; it runs there
- *              once the put's data is in place. 0: take the arming back
- * source_addr  the message's payload; unchanged until the put is complete or, with
+ * gex_VIS_SetPeerCompletionHandler - send a message after this thread's next VIS put.
+ * handler      index at the peer, registered for Medium replies without arguments; it runs at the
+ *              peer once the put's data is in place. 0: cancel
+ * source_addr  the message's payload; must not change until the put is complete or, with
  *              GEX_FLAG_ENABLE_LEAF_LC, locally complete
- * nbytes       at most GEX_VIS_MAX_PEERCOMPLETION; 0 looks at no address
+ * nbytes       at most GEX_VIS_MAX_PEERCOMPLETION; 0 uses no address
  * flags        0
- * Context      as for the puts. Exactly one message for each arming, for an empty put too; a later
- *              arming replaces an earlier one. The put has no GEX_FLAG_IMMEDIATE; no VIS get comes
- *              before it
+ * Context      as for the puts. Exactly one message is sent for each call, after an empty put too;
+ *              a later call replaces an earlier one. The put has no GEX_FLAG_IMMEDIATE; no VIS get
+ *              comes before it
  */
 AQ_PUBLIC void gex_VIS_SetPeerCompletionHandler(gex_AM_Index_t handler, const void *source_addr,
                                                 size_t nbytes, gex_Flags_t flags);

@@ -1,8 +1,8 @@
 /*
- * words.h - attributes, and the small names that clients take from these headers.
+ * words.h - attributes, and the small names that clients use from these headers.
  *
- * The part that gasnetex.h and gasnet_tools.h share: asks for no thread mode, declares nothing that
- * needs a library. Depends on nothing. SPDX-License-Identifier: BSD-3-Clause
+ * The part that gasnetex.h and gasnet_tools.h share. It needs no thread mode, and declares nothing
+ * that needs a library. Depends on nothing. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef GASNET_WORDS_H
 #define GASNET_WORDS_H 1
@@ -30,7 +30,7 @@
 #define AQ_END_DECLS
 #endif
 
-/* --- helper names that clients take from these headers --- */
+/* --- helper names that clients use from these headers --- */
 
 #ifndef _STRINGIFY
 #define _STRINGIFY_HELPER(x) #x
@@ -56,16 +56,16 @@
 #define PRIuSZ "zu"
 #endif
 
-/* Clients take the addresses of these two, lest compilers call them unused. */
+/* Clients take the addresses of these two, so that compilers do not call them unused. */
 AQ_BEGIN_DECLS
 
-/* Thread keys are ready from the start. */
+/* Thread keys need no initialisation. */
 static inline AQ_UNUSED void _gasneti_threadkey_init(void **key)
 {
     (void)key;
 }
 
-/* no "inline": a function with an argument list of variable length never is */
+/* no "inline": a function with a variable argument list is never inlined */
 static AQ_UNUSED void _gasnett_trace_printf_noop(const char *fmt, ...)
 {
     (void)fmt;
