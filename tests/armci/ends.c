@@ -1,5 +1,5 @@
 /*
- * ends.c - how a job ends: ends WAY. Run by run.sh, which knows what has to come of it.
+ * ends.c - ends a job: ends WAY. Run by run.sh, which knows the expected result.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_test.h"

@@ -13,7 +13,7 @@
 #define MANY 60
 #define MiB  (1 << 20)
 
-/* Everybody writes to everybody's part, of me + 1 numbers. */
+/* Every rank writes to every rank's part, of me + 1 numbers. */
 static void sizes_differ(void)
 {
     void *base[1024];

@@ -33,7 +33,7 @@ static int less(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whether rank 1 has said that it is done; the target looks at its own memory only. */
+/* Returns true if rank 1 has finished; the target reads its own memory only. */
 static int is_over(void)
 {
     return __atomic_load_n(&words(me)[7], __ATOMIC_ACQUIRE) != 0;

@@ -81,7 +81,7 @@ static void note(const char *file, int line, const char *fmt, va_list ap)
         len = (int)sizeof(text) - 2;
     text[len++] = '\n';
     if (write(STDERR_FILENO, text, (size_t)len) < 0)
-        return; /* nobody to tell */
+        return; /* nothing could be reported */
 }
 
 void aq_test_fail(const char *file, int line, const char *fmt, ...)
@@ -415,7 +415,7 @@ void aq_test_handlers(gex_AM_Entry_t *table, size_t n)
 }
 
 #if GASNET_SEGMENT_EVERYTHING
-/* No segment to ask for: everybody allocates and tells the others. */
+/* There is no segment to query: every rank allocates memory and sends its address to the others. */
 void aq_test_learn_bases(size_t size)
 {
     void *mine = NULL;

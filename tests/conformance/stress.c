@@ -3,8 +3,9 @@
  *
  * Every rank (in par: several threads of every rank) sends random messages and transfers to random
  * ranks. Each AM carries a sender, a channel and a serial number, and a checksum over its arguments
- * and payload; the receiver counts serials and adds checksums, and answers some. At the end all
- * ranks compare what was sent with what came: lost, doubled and damaged messages are told apart.
+ * and payload. The receiver counts serials and adds checksums, and answers some. At the end all
+ * ranks compare what was sent with what arrived, which distinguishes lost, duplicated and damaged
+ * messages.
  *
  * Usage: stress [--seconds S] [--seed X] [--threads T]
  * Ranks 1+. Conduits all. SPDX-License-Identifier: BSD-3-Clause

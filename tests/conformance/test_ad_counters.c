@@ -1,7 +1,7 @@
 /*
- * test_ad_counters.c - domains of 64-bit integers that only add, compare and swap, and look: what a
- * network's device may serve by itself. Everybody works on everybody's words at once, on its own
- * too. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Remote atomics.
+ * test_ad_counters.c - domains of 64-bit integers with additions, compare-and-swap and reads only,
+ * which a network's device may serve by itself. All ranks work on all ranks' words at once, on
+ * their own too. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, Remote atomics.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
@@ -65,7 +65,8 @@ static void check_sums(void)
         AQ_CHECK_EQ(fetch(owner, W_SUM, GEX_OP_GET, 0, 0), 0);
 }
 
-/* A counter made of compare-and-swap alone: what fails has no effect and tells what is there. */
+/* A counter made of compare-and-swap only: a failed one has no effect and returns the present
+ * value. */
 static void check_swaps(void)
 {
     const gex_Rank_t owner = 0;

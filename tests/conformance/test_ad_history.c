@@ -49,7 +49,7 @@ static uint64_t all_ops(void)
     return workers() * (uint64_t)ops;
 }
 
-/* Somebody got match id i: nobody may have had it. */
+/* A rank has received match id i: no rank may have received it before. */
 static void claim(uint64_t i)
 {
     uint64_t old = 1;
@@ -70,7 +70,7 @@ static void *run_worker(void *arg)
     return NULL;
 }
 
-/* Afterwards everybody is through, and the home may look at its memory. */
+/* Afterwards all ranks have finished, and the home may read its memory. */
 static void run(void (*fn)(int), int count)
 {
     phase = fn;
@@ -192,7 +192,7 @@ static void check_swaps(void)
 
 /* ---- sums, products, extremes ---- */
 
-/* Many non-fetching operations under way at once, of several kinds; each adds up what it did. */
+/* Many non-fetching operations of several kinds in flight at once; each worker sums what it did. */
 static void sums(int worker)
 {
     uint64_t random = (uint64_t)worker + 1;

@@ -82,8 +82,9 @@ static void check_flag_at_initiator(unsigned rounds)
     }
 }
 
-/* Each of two sets its word, then looks at the other's: with the set ordered before what follows,
- * or what went before ordered before the look, not both find nothing. */
+/* Each of two ranks sets its word, then reads the other's. With the set ordered before what
+ * follows, or what precedes ordered before the read, at least one of them finds the other's
+ * value. */
 static void check_not_both_miss(unsigned rounds, gex_Flags_t on_set, gex_Flags_t on_get)
 {
     const gex_Rank_t partner = aq_test_me ^ 1, home = aq_test_me & ~(gex_Rank_t)1;

@@ -42,7 +42,7 @@ static void add_to_all(gex_AD_t ad, gex_TM_t tm, unsigned team)
     gex_NBI_Wait(GEX_EC_RMW, 0);
 }
 
-/* Mine got two from each member and nothing from anybody else. */
+/* This rank's words received two from each member and nothing from other ranks. */
 static void check_mine(gex_TM_t tm, unsigned team)
 {
     gex_Rank_t jobrank;

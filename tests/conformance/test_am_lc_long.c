@@ -79,7 +79,8 @@ static void send(gex_Rank_t to, size_t nbytes, int lc, char *const *source)
         memset(source[i], 0x22, nbytes);
 }
 
-/* One pair at a time: the next rank's slots are mine alone, the last one's answers come to me. */
+/* One pair at a time: only this rank uses the next rank's slots, and the last one's answers arrive
+ * here. */
 static void round_of(gex_Rank_t to, size_t nbytes, int lc, char *const *source)
 {
     static int done;

@@ -114,7 +114,7 @@ static void play(const struct scenario *s, gex_Rank_t odd, int how)
     }
 }
 
-/* Late rank 0: nobody may be through, try says so, notify does not wait. */
+/* Rank 0 is late: no rank may complete the barrier, try reports that, notify does not wait. */
 static void check_late(int how)
 {
     const int others = (int)aq_test_n - 1;

@@ -106,7 +106,7 @@ static void check_many(int n)
     }
 }
 
-/* The root goes ahead by more than anybody keeps room for, before the others call. */
+/* The root is ahead by more calls than any member can store, before the others call. */
 static void check_ahead(int n)
 {
     const size_t each = 3000;

@@ -205,7 +205,7 @@ int main(int argc, char **argv)
     rule("gasnet-1 20.1: barriers over the job");
     aq_test_barrier();
     check_barriers();
-    /* ranks in reverse, so that nobody's rank in the team is its jobrank by chance */
+    /* ranks in reverse, so that no rank in the team equals its jobrank by chance */
     gex_TM_Split(&half, aq_test_tm, (int)(aq_test_me % 2), (int)(aq_test_n - aq_test_me), NULL, 0,
                  GEX_FLAG_TM_NO_SCRATCH);
     use_team(half);

@@ -1,10 +1,10 @@
 /*
- * test_coll_serves.c - a rank that only goes through collectives, and is always the last to come or
- * the root, so that each is complete at once, serves its peers' messages all the same; so does one
- * that only waits for what is complete already.
+ * test_coll_serves.c - a rank serves its peers' messages although it makes only collective calls,
+ * and is always the last to arrive or the root, so that each call completes at once. The same holds
+ * for a rank that waits only for complete events.
  *
- * Rank 1 makes nothing but such calls; rank 0 sends it a request first. Once the calls are over,
- * and before anything else polls, rank 1 must have run the handler.
+ * Rank 1 makes only such calls; rank 0 sends it a request first. After the calls, and before
+ * anything else polls, rank 1 must have run the handler.
  * Ranks 2+. Conduits all. Source GASNet-EX specification 0.19, progress; GASNet specification 1.8.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -48,7 +48,7 @@ static bool served(void)
     return atomic_load(&pings) >= expected;
 }
 
-/* Rank 1's say whether there is to be another round. */
+/* Rank 1 decides whether there is another round. */
 static int is_last(void)
 {
     return aq_test_me == SERVER && (served() || aq_test_clock() > until);

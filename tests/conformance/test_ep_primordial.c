@@ -163,7 +163,7 @@ static void check_long(gex_Rank_t r, gex_Rank_t away)
     }
 }
 
-/* Everybody adds to words of everybody's, which their owners do too. */
+/* Every rank adds to words of every rank, and owners do so too. */
 static void check_atomics(void)
 {
     gex_AD_t ad;

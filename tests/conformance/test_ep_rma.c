@@ -164,8 +164,8 @@ static uint64_t staying[WORDS * 4];
 /* Both relaxed: they must not put the destroying in an order with the others' work. */
 static aq_test_count_t ended, moved;
 
-/* Makes segments and destroys them, each after some more of the others' work, which goes on
- * meanwhile. */
+/* Makes segments and destroys them, each after some more of the other ranks' work, which continues
+ * in the meantime. */
 static void end_segments(void)
 {
     const struct timespec some = { 0, 200000 };

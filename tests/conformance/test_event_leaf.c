@@ -100,9 +100,8 @@ static void in_arrays(gex_Rank_t to, size_t len)
         arrived(to, i, len, len + 40 + (size_t)i);
 }
 
-/* Roots are synchronised, copies of their leaves lie about and are never looked at, and what the
- * library keeps of an operation serves the next ones: more of them than it could tell apart by a
- * small number. */
+/* Roots are synchronised while copies of their leaves are never read again. The library reuses the
+ * operations more often than a small generation number could distinguish. */
 static void untouched_leaves(gex_Rank_t to)
 {
     const int rounds = aq_test_quick ? 30 : 200;

@@ -38,8 +38,7 @@ static char *place(gasnet_node_t node, gasnet_node_t from, int n, int reply)
     return (char *)aq_test_base(node) + ((size_t)reply * SLOTS + slot) * 1024 + 1;
 }
 
-/* Returns whether it was a request that wants a reply: its first argument says so, or there is
- * none. */
+/* Returns true for a request that wants a reply: its first argument says so, or it has none. */
 static void check(int n, const gasnet_handlerarg_t *got, int kind, int reply, const void *buf,
                   size_t nbytes)
 {

@@ -1,7 +1,7 @@
 /*
- * test_nbi_crossing.c - many large transfers under way in both directions at once, puts and gets,
- * with and without GEX_FLAG_IMMEDIATE: ranks that all ask before any of them serves still come to
- * an end, with the right bytes. Ranks 2+. Conduits all. Source GASNet-EX specification 0.19,
+ * test_nbi_crossing.c - many large transfers in both directions at once, puts and gets, with and
+ * without GEX_FLAG_IMMEDIATE: ranks that all start transfers before any of them serves still
+ * finish, with the right bytes. Ranks 2+. Conduits all. Source GASNet-EX specification 0.19,
  * implicit operations; GEX_FLAG_IMMEDIATE. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"

@@ -177,7 +177,7 @@ static void empty_and_huge(gex_Rank_t to)
 enum { BY_PUT, BY_PUT_VAL, BY_GET, BY_VIS_PUT, BY_VIS_GET, BY_ATOMIC, BY_FETCHING, BY_AM, MEMBERS };
 
 static gex_AD_t ad;
-static uint64_t words[TRIES], found[TRIES]; /* what is sent, what is got */
+static uint64_t words[TRIES], found[TRIES]; /* sent values, received values */
 static char message[300];
 
 static uint64_t *word(gex_Rank_t to, int i)
@@ -185,8 +185,8 @@ static uint64_t *word(gex_Rank_t to, int i)
     return (uint64_t *)aq_test_base(to) + i;
 }
 
-/* Member number i, if there is room for it. Without polling it comes to that there is none, where
- * transfers are made of messages. */
+/* Starts member number i, if there is space for it. Without polls space runs out where transfers
+ * use messages. */
 static int try_member(gex_Rank_t to, int member, int i)
 {
     void *there = word(to, i), *out_word = &words[i], *in_word = &found[i];

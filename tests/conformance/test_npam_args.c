@@ -58,7 +58,7 @@ static char *slot(gex_Rank_t rank, int round, int k, int n, int answer)
     return (char *)aq_test_base(rank) + (size_t)(((round * 2 + k) * 17 + n) * 2 + answer) * MOST;
 }
 
-/* Makes the payload where it has to be, and looks at what was negotiated. */
+/* Makes the payload at its place, and checks what was negotiated. */
 static void fill(gex_AM_SrcDesc_t sd, const void *client, int n, int what)
 {
     const size_t len = length(n, what);

@@ -1,8 +1,8 @@
 /*
- * test_npam_immediate.c - GEX_FLAG_IMMEDIATE at Prepare and at Commit under a flood: what is
- * declined has no effect, what is accepted arrives, and after polling an attempt succeeds sooner or
- * later. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, negotiated payload, immediate
- * mode. SPDX-License-Identifier: BSD-3-Clause
+ * test_npam_immediate.c - GEX_FLAG_IMMEDIATE at Prepare and at Commit under a flood: a declined
+ * call has no effect, an accepted message arrives, and after polls an attempt succeeds eventually.
+ * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, negotiated payload, immediate mode.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 

@@ -110,7 +110,7 @@ static void quiet_interval(int is_long)
     closed--;
 }
 
-/* Everybody asks without ever polling: Commits have to wait, and serve what comes in. */
+/* All ranks send requests without polling: Commits must wait, and serve what arrives. */
 static void flood(int rounds)
 {
     gex_AM_SrcDesc_t sd;

@@ -81,7 +81,7 @@ static gex_AM_Entry_t table[] = {
     AQ_ENTRY(H_LONG_REP, h_rep, AQ_LP, 1),
 };
 
-/* more: what is prepared beyond what is committed */
+/* more: bytes prepared beyond those committed */
 static int send_medium(gex_Rank_t k, size_t size, int ours, size_t more)
 {
     char *client = ours ? NULL : room + size % 16;

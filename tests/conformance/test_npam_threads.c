@@ -117,8 +117,8 @@ static gex_AM_SrcDesc_t crowd_prepare(int kind, gex_Rank_t to, const void *buf, 
     }
 }
 
-/* More descriptors than the library has buffers to give: everybody meets everybody else before
- * committing, and one thread goes on sending with fixed payloads all the while. */
+/* More descriptors than the library has buffers: all threads wait for each other before they
+ * commit, while one thread sends messages with fixed payloads. */
 static void *crowd(void *arg)
 {
     const int me = (int)(intptr_t)arg, kind = me % 4;

@@ -123,9 +123,9 @@ static void give_turn(int turn)
     gex_AM_RequestShort2(aq_test_tm, rank_of_turn(turn), H_TURN, 0, thread_of_turn(turn), turn);
 }
 
-/* Every thread of the process does this, also the main one: nobody polls but in BLOCKUNTIL. Who
- * gives a turn goes back to sleep, or runs the handler that makes it another's turn, which has to
- * wake that one. */
+/* Every thread of the process does this, the main one too: only BLOCKUNTIL polls. A thread that
+ * passes the turn sleeps again, or runs the handler that passes the turn to another thread, which
+ * must be woken. */
 static void *sleeper(void *arg)
 {
     const int me = (int)(intptr_t)arg, turns = aq_test_quick ? TURNS / 4 : TURNS;

@@ -1,9 +1,9 @@
 /*
- * test_rma_remap.c - memory that transfers have used is unmapped, moved or emptied, and what is
- * mapped at its addresses next is used again: each transfer sees the memory that is there, not what
- * a network's device may still hold. The calls are made directly, so that no library's hooks see
- * them. Ranks 1+, the last rule 3+. Conduits all. Source GASNet-EX specification 0.19, RMA: local
- * memory may be any; what users suffer from. SPDX-License-Identifier: BSD-3-Clause
+ * test_rma_remap.c - memory that transfers have used is unmapped, moved or emptied, and the next
+ * mapping at its addresses is used again: each transfer accesses the present memory, not memory
+ * that a network's device may still have registered. The system calls are made directly, so that no
+ * library's hooks see them. Ranks 1+, the last rule 3+. Conduits all. Source GASNet-EX
+ * specification 0.19, RMA: any local memory is allowed. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 #include "gasnet_coll.h"
@@ -128,7 +128,7 @@ static void moved(struct lane *lane)
         AQ_CHECK_EQ(
             syscall(SYS_mremap, memory, 2 * half, 2 * half, MREMAP_MAYMOVE | MREMAP_FIXED, to),
             (intptr_t)to);
-        /* what was moved is what is sent */
+        /* the moved memory is the source */
         gex_RMA_PutBlocking(aq_test_tm, lane->to, lane->there, to, half, 0);
         gex_RMA_GetBlocking(aq_test_tm, to + half, lane->to, lane->there, half, 0);
         AQ_CHECK(aq_test_same(to + half, half, seed));
@@ -208,7 +208,7 @@ static void try_it(const char *name, what_t fn)
 }
 
 #if GASNET_SEGMENT_EVERYTHING
-/* The peer's memory goes and comes as well: its owner says so by a barrier. */
+/* The peer's memory is unmapped and mapped as well; its owner announces that by a barrier. */
 static void try_remote(void)
 {
     struct lane lane = lane_start(0);
@@ -246,8 +246,8 @@ static void try_remote(void)
     aq_test_barrier();
 }
 
-/* Rank 0 maps memory anew, rank 1 hears of it by a collective of the two, and lets the last rank
- * put there. */
+/* Rank 0 maps memory anew, rank 1 learns of it by a collective of the two, and lets the last rank
+ * put into it. */
 enum { H_GO = AQ_TEST_FREE, H_DONE };
 static aq_test_count_t gone, done;
 

@@ -1,6 +1,6 @@
 /*
  * test_rma_visible.c - a completed put is visible to the target's loads, to gets by a third rank,
- * and to whoever is told by a later put or message.
+ * and to a rank that a later put or message has notified.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, completion.
  * SPDX-License-Identifier: BSD-3-Clause
  */

@@ -41,7 +41,8 @@ static char *place(int thread, int i)
     return (char *)aq_test_base(aq_test_peer(1)) + (size_t)(thread * PLACES + i) * len;
 }
 
-/* Nobody polls meanwhile, so that it ends soon, and the last room goes while the others copy. */
+/* No thread polls in the meantime, so that it ends soon, and the last space is taken while the
+ * others copy. */
 static void *sender(void *arg)
 {
     const int me = (int)(intptr_t)arg;

@@ -32,7 +32,7 @@ static gex_TM_t make_team(int round)
     return tm;
 }
 
-/* My part of everybody's segment: IN_FLIGHT pieces. */
+/* This rank's part of every rank's segment: IN_FLIGHT chunks. */
 static char *part(gex_Rank_t owner)
 {
     return (char *)aq_test_base(owner) + (size_t)aq_test_me * IN_FLIGHT * PIECE;
@@ -86,7 +86,7 @@ static int by_size(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* One team comes, carries transfers and goes; `kept` lives on over 15 others. */
+/* One team is made, carries transfers and is destroyed; `kept` outlives 15 others. */
 static void play_round(int i, const char *source, gex_TM_t *kept, gex_Event_t *open)
 {
     const gex_Rank_t peer = aq_test_peer(1);

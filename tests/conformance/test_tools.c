@@ -220,7 +220,7 @@ static void check_backtrace(void)
     line = text + strlen(text + 3000);
     AQ_CHECK(strncmp(text, text + 3000, strlen(text + 3000)) == 0);
     rule("tools 11: the way is the one that GASNET_BACKTRACE_TYPE names");
-    /* a debugger has other things to say first */
+    /* a debugger prints other lines first */
     AQ_CHECK(strncmp(line, "#0  0x", 6) == 0);
     AQ_CHECK(*gasnett_print_backtrace_ifenabled != NULL);
     AQ_CHECK_EQ(gasnet_frozen, 0);

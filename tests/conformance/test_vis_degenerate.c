@@ -1,6 +1,7 @@
 /*
- * test_vis_degenerate.c - transfers with nothing in them, or one chunk: what is looked at, what
- * comes back. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, VIS: degenerate shapes.
+ * test_vis_degenerate.c - transfers without bytes, or with one chunk: which arguments are read, and
+ * what is returned. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, VIS: degenerate
+ * shapes.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_vis_model.h"

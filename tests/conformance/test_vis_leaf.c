@@ -41,7 +41,7 @@ static void put_nbi(gex_Rank_t rank, int path, gex_Flags_t flags)
                 0);
 }
 
-/* The source was ours when we overwrote it: the target has what it held before. */
+/* The source could be reused when it was overwritten: the target has the earlier contents. */
 static void arrived(gex_Rank_t rank, int path, uint64_t seed)
 {
     const ptrdiff_t far_stride[1] = { (ptrdiff_t)elem_of[path] + 8 },

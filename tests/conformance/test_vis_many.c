@@ -116,7 +116,7 @@ static void large(gex_Rank_t rank)
     AQ_CHECK(memcmp(local, back, items * 8 * EACH) == 0);
 }
 
-/* Everybody to everybody, without a look until the end. */
+/* All ranks to all ranks, without a poll until the end. */
 static void crossfire(void)
 {
     const size_t items = room / 64;

@@ -182,7 +182,7 @@ static void lists(void)
     gex_NBI_Wait(GEX_EC_ALL, 0);
 
     rule("extended 11: an arming replaced, cancelled, and without payload");
-    /* what was announced so far has come everywhere: announcements have no order */
+    /* earlier announcements have arrived everywhere: announcements have no order */
     aq_test_barrier();
     gex_VIS_SetPeerCompletionHandler(H_OTHER, &n, 16, 0);
     gex_VIS_SetPeerCompletionHandler(H_DONE, NULL, 0, 0);

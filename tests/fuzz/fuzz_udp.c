@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fuzz_udp.c - libFuzzer's target for what the udp conduit does with datagrams: header, frames,
+ * fuzz_udp.c - libFuzzer's target for the udp conduit's handling of datagrams: header, frames,
  * hash, engine.
  *
- * A datagram is handed to the parser as it is, behind the hash, as if somebody knew the key; or
- * through the hash, where it must be refused unless it is as it was signed. The engine gets
- * everything that is well-formed. Beyond what the sanitizers see, it is checked that what is under
- * way adds up, that no number is new twice, and that what is acknowledged was sent.
+ * A datagram is passed to the parser directly, behind the hash, as if an attacker knew the key; or
+ * through the hash, where it must be refused unless it is unchanged since it was signed. The engine
+ * gets every well-formed datagram. Besides what the sanitizers detect, the target checks that the
+ * bytes in flight add up, that no number is new twice, and that what is acknowledged was sent.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -158,8 +158,8 @@ static uint64_t fuzz_read(const uint8_t *datagram, size_t len, const struct aq_u
     return sum;
 }
 
-/* As aq_udp_recv.c does it. bytes are a copy of their own size, so that every look outside is seen.
- * */
+/* As aq_udp_recv.c does it. bytes are a copy of exactly their size, so that every access outside is
+ * detected. */
 static void fuzz_deliver(const uint8_t *bytes, size_t len, bool checked)
 {
     uint8_t *datagram = len == 0 ? NULL : malloc(len);

@@ -2,14 +2,14 @@
 /*
  * fuzz_udp.h - the inputs of fuzz_udp.c, which corpus_udp.c writes: a sequence of records, each
  *
- *   u8 what   0 deliver a datagram, its hash not looked at   1 the same, if the hash is right
- *             2 queue a datagram and let go                  3 serve the timers
- *             4 place what came to the RMA lane              5 the other side is told that requests
- *             are refused, or not
+ *   u8 what   0 deliver a datagram without checking its hash   1 the same, if the hash is right 2
+ *             queue a datagram and send                      3 serve the timers 4 place what
+ *             arrived on the RMA channel          5 toggle whether the peer is told that requests
+ *             are refused
  *   u8 time   so many steps pass first: 2^(time % 40) ns
- *   u16 len   bytes that follow (little endian): the datagram; 2: its length and lane
+ *   u16 len   bytes that follow (little endian): the datagram; 2: its length and channel
  *
- * The end that is fuzzed is rank 0, the datagrams are rank 1's, the key is fixed.
+ * The fuzzed end is rank 0, the datagrams are rank 1's, the key is fixed.
  */
 #ifndef FUZZ_UDP_H
 #define FUZZ_UDP_H

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * spray.c - an unauthenticated peer who sends datagrams to the ranks of a running udp job, and
- * hopes for an answer.
+ * spray.c - an unauthenticated peer that sends datagrams to the ranks of a running udp job, and
+ * waits for an answer.
  *
  *   spray COUNT SECONDS SEED head|all PORT PORT
  *
- * Sends COUNT datagrams to the two ports of 127.0.0.1, over at most SECONDS: random ones, and, when
- * it may listen (root: an AF_PACKET socket on lo), what it has recorded of the job: as it was, to
- * the other rank, cut off, lengthened, with bits turned (in the hashed part only, or in all of it),
- * with the source of the real peer (a raw socket) or from ports of its own. Prints what it did, and
- * how many datagrams came back to its ports; exit status 0 if none did, 1 if any, 4 if it could
- * send less than a tenth.
+ * Sends COUNT datagrams to the two ports of 127.0.0.1, over at most SECONDS. They are random or, if
+ * it may capture traffic (root: an AF_PACKET socket on lo), recorded datagrams of the job:
+ * unchanged, sent to the other rank, cut, lengthened, with bits inverted (in the hashed part only,
+ * or anywhere), with the source address of the real peer (a raw socket) or from its own ports.
+ * Prints what it did, and how many datagrams came back to its ports. Exit status 0 if none did, 1
+ * if any, 4 if it could send less than a tenth.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -90,7 +90,7 @@ static int listen_open(void)
     return fd;
 }
 
-/* The length of the hashed part as a datagram tells it; 0: too short to tell. */
+/* The length of the hashed part that a datagram states; 0: the datagram is too short. */
 static size_t hashed_of(const uint8_t *bytes, size_t len)
 {
     return len < HEADER ? 0 : (size_t)(bytes[30] | bytes[31] << 8);
@@ -202,7 +202,7 @@ static size_t make_random(uint8_t *bytes)
 
         memcpy(bytes + i, &word, len - i < 8 ? len - i : 8);
     }
-    if (choice % 2 != 0 && len >= HEADER) { /* what a look at the first bytes lets pass */
+    if (choice % 2 != 0 && len >= HEADER) { /* passes a check of the first bytes */
         bytes[0] = 0xa1;
         bytes[1] &= 0x3f;
         memset(bytes + 4, 0, 8);

@@ -1,7 +1,7 @@
 /*
- * hotpath.c - one small function for each inline fast path; run.pl looks at what they compile to.
+ * hotpath.c - one small function for each inline fast path; run.pl checks their machine code.
  *
- * The names say what run.pl expects: plain_* no atomic instruction; atomic_* exactly one, the
+ * The names state what run.pl expects: plain_* no atomic instruction; atomic_* exactly one, the
  * operation itself. *_8 has a constant length of 8 bytes, *_n a variable one.
  *
  * SPDX-License-Identifier: BSD-3-Clause

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hybrid.c - the half of hybrid.f90 that calls Aqueduct.
- * Owns      a segment with room for two halo cells
+ * Owns      a segment with space for two halo cells
  * Threads   one
  * Uses      gasnetex.h
  *

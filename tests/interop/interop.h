@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * interop.h - a program that uses MPI and Aqueduct side by side: what its parts share.
+ * interop.h - a program that uses MPI and Aqueduct side by side: header of its parts.
  * Owns      nothing
  * Threads   those of mix_threads.c; else one
  * Uses      MPI, gasnetex.h
  *
- *   mix.c          options, who starts and ends MPI, the ranks of both, the verdict
- *   mix_traffic.c  Aqueduct operations that are started, left under way, and finished
- *   mix_mpi.c      MPI operations to leave under way meanwhile: messages, collectives, windows,
- *                  communicators
- *   mix_threads.c  threads that call the one while others call the other
+ *   mix.c          options, start and end of MPI, the ranks of both, the result
+ *   mix_traffic.c  Aqueduct operations that are started, left outstanding, and finished
+ *   mix_mpi.c      MPI operations that are outstanding in the meantime: messages, collectives,
+ *                  windows, communicators
+ *   mix_threads.c  threads that call one library while others call the other
  *   mix_memory.c   a flood to a rank that serves MPI only
- *   mix_after.c    communication after MPI_Finalize, which is a mistake
+ *   mix_after.c    communication after MPI_Finalize, which is an error
  *
  * All data are patterns that follow from a seed, and are compared byte by byte where they arrive.
  *
- * What is allowed is what docs/porting-a-client.md says: operations of both may be under way
- * together, but who waits in one library does not serve the other. So a blocking wait is for what
- * all ranks have started, and all ranks meet in a barrier of that library before any of them waits
- * in the other.
+ * The rules are those of docs/design/mpi.md: operations of both may be outstanding together, but
+ * waiting in one library does not serve the other. A blocking wait is therefore used only for
+ * operations that all ranks have started, and all ranks meet in a barrier of one library before any
+ * of them waits in the other.
  */
 #ifndef INTEROP_H
 #define INTEROP_H
@@ -50,7 +50,7 @@ extern struct interop it;
 
 /* --- mix.c --- */
 
-/** failed - says what was wrong and remembers it. */
+/** failed - reports an error and records it. */
 void failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /** fill - n bytes that follow from seed; compare - are they these? If not it is a failure of what.
@@ -92,11 +92,11 @@ struct traffic {
 /** traffic_register - the handlers; before the segment is attached. */
 void traffic_register(gex_EP_t ep);
 
-/** traffic_start - messages of all kinds, a put and a get in this channel. Little of each, so that
- *  they are under way without the others' help; large: as much as there is room for. */
+/** traffic_start - messages of all kinds, a put and a get in this channel. Few of each, so that
+ * they can start without the other ranks; large: as much as there is space for. */
 void traffic_start(struct traffic *t, unsigned lane, uint32_t seed, bool large);
 
-/** traffic_done - have all of them come to an end? Polls once. */
+/** traffic_done - polls once; returns true if all of them are complete. */
 bool traffic_done(struct traffic *t);
 
 /** traffic_finish - waits for all of them, and compares what the get brought. */

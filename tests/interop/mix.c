@@ -101,7 +101,8 @@ static bool to_spoil(const char *what)
     return false;
 }
 
-/* A mistake is in what is expected, not in buf: others may read there, by an MPI_Get, say. */
+/* A deliberate error is in the expected data, not in buf, which other ranks may read, by an MPI_Get
+ * for instance. */
 bool compare(const char *what, const void *buf, size_t n, uint32_t seed)
 {
     const unsigned char *p = buf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mix_after.c - a program that goes on communicating after its MPI_Finalize: what it must not do,
- * and has to be told; and one that does not.
+ * mix_after.c - a program that communicates after its MPI_Finalize, which is an error that must be
+ * reported; and one that does not.
  * Owns      a thread
  * Threads   the caller's; after-thread: another, which puts while the main one calls MPI_Finalize
  * Uses      interop.h, pthreads

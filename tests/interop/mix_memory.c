@@ -82,7 +82,7 @@ static unsigned long long flood(size_t *max)
     return sent;
 }
 
-/* MPI's progress, until everybody has said how much he has sent. */
+/* MPI's progress, until all ranks have reported how much they have sent. */
 static unsigned long long look_away(size_t *max)
 {
     unsigned long long total = 0, one = 0;

@@ -17,8 +17,8 @@ enum order { MPI_FIRST, AQUEDUCT_FIRST, IN_TURNS, ORDERS };
 static const int sizes[] = { 0, 1, 100, 5000, 70000, 1 << 20 };
 #define SIZES ((int)(sizeof(sizes) / sizeof(sizes[0])))
 
-/* Starts traffic, ends requests and traffic in this order, and meets in both libraries.
- * mpi_started: the requests are under way already. */
+/* Starts traffic, finishes requests and traffic in this order, and synchronizes in both libraries.
+ * mpi_started: the requests have been started already. */
 static void finish_both(enum order order, MPI_Request *requests, int count, uint32_t seed)
 {
     const bool large = order == IN_TURNS; /* else nobody may need us while we wait in MPI */
@@ -43,7 +43,7 @@ static void finish_both(enum order order, MPI_Request *requests, int count, uint
     traffic_arrived(0, seed, large);
     if (order == AQUEDUCT_FIRST)
         MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
-    MPI_Barrier(it.comm); /* the next round's puts come after everybody has looked */
+    MPI_Barrier(it.comm); /* the next round's puts follow every rank's check */
 }
 
 /* --- messages --- */

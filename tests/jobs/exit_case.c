@@ -153,7 +153,7 @@ static void *thread_rest(void *arg)
 
 static void *thread_crash(void *arg)
 {
-    /* volatile, so that the compiler does not know what it is asked to do */
+    /* volatile, so that the compiler does not know the address */
     static int *volatile nowhere = (int *)8;
 
     (void)arg;

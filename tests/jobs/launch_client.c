@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * launch_client.c - a udp program that says what it was given and ends as it is told; for
- * launch.sh.
+ * launch_client.c - a udp program that prints its arguments and ends in a given way; for launch.sh.
  *
  *   launch_client [DO NUMBER] [words]
  *   exit N    rank 1 (0 if alone) calls gasnet_exit(N), the others poll
  *   libc N    the same with exit(N);   return N: from main
- *   all N     everybody calls gasnet_exit(N);   allreturn N: returns N
+ *   all N     all ranks call gasnet_exit(N);   allreturn N: return N
  *   kill N    rank 1 gets signal N, the others poll
- *   stay N    everybody waits N seconds
- *   env NAME  shows what gasnet_getenv(NAME) gives
+ *   stay N    all ranks wait N seconds
+ *   env NAME  prints the value of gasnet_getenv(NAME)
  */
 #include <gasnetex.h>
 #include <signal.h>

@@ -1,8 +1,7 @@
 /*
- * user_placement.c - the pages of a segment come into being where and when the client wants: none
- * exists before the client's attach hook has run, and then only those that the client touches.
- * Ranks 1+. Source GASNet-1 specification, attach; what users suffer from. SPDX-License-Identifier:
- * BSD-3-Clause
+ * user_placement.c - the client decides where and when the pages of a segment are allocated: none
+ * exists before the client's attach hook has run, and afterwards only those that the client
+ * touches. Ranks 1+. Source GASNet-1 specification, attach. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 
@@ -18,7 +17,7 @@ static struct {
     long resident; /* pages that existed when the hook began */
 } hooked;
 
-/* Pages of a range that exist, whoever touched them; -1 if the kernel does not say. */
+/* Number of allocated pages in a range; -1 if the kernel does not report it. */
 static long resident(void *base, size_t bytes)
 {
     const size_t pages = bytes / GASNET_PAGESIZE;

@@ -93,7 +93,7 @@ static int job(int argc, char **argv)
         return 3;
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
     first = now();
-    bytes = memory_bytes(); /* before anybody has spoken to anybody */
+    bytes = memory_bytes(); /* before any communication */
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
     gex_AM_RequestShort1(tm, 0, H_MEMORY, 0, (gex_AM_Arg_t)bytes);
     if (gex_TM_QueryRank(tm) == 0) {

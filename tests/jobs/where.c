@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * where.c - what a job on several hosts shows of itself; run by hosts.pl, which knows what must
- * come.
- * Usage     where place             "place RANK SIZE HOSTNAME NBRHDS NBRHD HOSTS HOST HOST_SIZE
- *           HOST_ME NEAR,..." where lines K           K numbered lines on stdout and K on stderr,
- *           of different lengths where cat               rank 0 copies its stdin to stdout; others
- *           say how many bytes they read where env NAME...       "env RANK NAME libc-value
- *           gasnet-value", "-" where it is not set where args WORD...      "arg RANK NUMBER <WORD>"
- *           where traffic           for ever: puts to every rank, checked by its owner
- *           where secret            the same; rank 0 also prints "secret KEY"
+ * where.c - prints facts about a job on several hosts; hosts.pl runs it, and knows the right ones.
+ * Usage     where place         "place RANK SIZE HOSTNAME NBRHDS NBRHD HOSTS HOST HOST_SIZE HOST_ME
+ *                               NEAR,..."
+ *           where lines K       K numbered lines on stdout and K on stderr, of different lengths
+ *           where cat           rank 0 copies its stdin to stdout; others print how many bytes they
+ *                               read
+ *           where env NAME...   "env RANK NAME libc-value gasnet-value", "-" where it is not set
+ *           where args WORD...  "arg RANK NUMBER <WORD>"
+ *           where traffic       for ever: puts to every rank, checked by its owner
+ *           where secret        the same; rank 0 also prints "secret KEY"
  * Uses      the public interface; for secret the job's key from other/spawn/aq_spawn.h
  * Prints    "ready RANK PID HOSTNAME" in traffic, once all ranks are there
  * Promise   exit status 0 if all went well; traffic ends from outside
@@ -104,8 +105,8 @@ static int args(char **words)
     return 0;
 }
 
-/* Everybody fills its page in everybody's segment, round after round; the barrier says that it is
- * there. */
+/* Every rank fills its page in every rank's segment, round after round; the barrier completes the
+ * puts. */
 static int traffic(void)
 {
     static uint64_t page[WORDS];

@@ -1,12 +1,12 @@
 /*
- * misuse.c - breaks one rule of the interface, named on the command line. A debug build has to end
- * the job with one message that names the call, the rule and the value; misuse.sh looks for it.
+ * misuse.c - breaks one rule of the interface, named on the command line. A debug build must end
+ * the job with one message that names the call, the rule and the value; misuse.sh checks that.
  *
  * usage: misuse CASE [TAG]     TAG is ignored: it lets misuse.sh find processes that were left
  * behind
  *
- * Rank 0 offends; the others wait in the library. A case that survives prints SURVIVED and ends
- * with 0. Cases with the prefix ok_ break no rule: they report what their call returned.
+ * Rank 0 breaks the rule; the others wait in the library. A case that survives prints SURVIVED and
+ * ends with 0. Cases with the prefix ok_ break no rule: they print what their call returned.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */

@@ -5,13 +5,13 @@
  *   restart N CASE [COUNT]     forked processes
  *   mpirun -n N restart CASE [COUNT]    built with TEST_MPI
  *
- *   again     COUNT jobs over all: what the process holds is the same after each
+ *   again     COUNT jobs over all: the process holds the same resources after each
  *   halves    both halves have jobs at the same time
  *   turns     one half has a job while the other waits outside
  *   members   groups of other members and orders, one after the other
- *   misuse    what is refused, and how
+ *   misuse    refused calls, and their messages
  *   twice, after, open   misuse that ends the process
- *   killed, failed       a rank is lost in the second job; calls gasnet_exit(3) there
+ *   killed, failed       in the second job a rank is lost; calls gasnet_exit(3)
  */
 #include <dirent.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /*
  * tools_process.c - host, process, signals, bytes, backtraces; versions, identification,
- * annotations. "tools_process CASE" does one thing that tools.sh looks at from outside: fatal,
+ * annotations. "tools_process CASE" does one thing that tools.sh checks from outside: fatal,
  * fatal-nopos, kill, backtrace, backtrace-early, backtrace-signal, backtrace-user, freeze, flush,
  * close, mmap, unreachable, assume. Source: GASNet tools specification 1.20.
  * SPDX-License-Identifier: BSD-3-Clause

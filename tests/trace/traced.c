@@ -1,15 +1,15 @@
 /*
- * traced.c - a program that does a known number of everything, for tests/trace/run.pl to find in
- * traces and statistics.
+ * traced.c - a program with a known number of calls, which tests/trace/run.pl looks for in traces
+ * and statistics.
  *
  *   traced CASE
- *     counts   each rank: what the table in run.pl says
+ *     counts   each rank: the calls in the table of run.pl
  *     client   the client's own lines, masks, source positions, callbacks
  *     many     enough puts to fill a thread's memory several times
  *     threads  puts and messages from four threads (par)
  *     fork     a child process that ends by exit() must add nothing
- *     exit N, kill N, segv N, abort N   rank N ends so, in the midst of things; the others wait
- *     hang     rank 1 waits for ever for the others' barrier and is ended from outside
+ *     exit N, kill N, segv N, abort N   rank N ends so, among other calls; the others wait
+ *     hang     rank 1 waits for the others' barrier for ever and is ended from outside
  *
  * Exit status 0, or as the case says. SPDX-License-Identifier: BSD-3-Clause
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_unit.h - what unit tests share: cmocka with its prerequisites, and running a piece of code
- * in a child to see what it prints and how it ends.
+ * aq_unit.h - shared by unit tests: cmocka with its prerequisites, and running code in a child
+ * process to check its output and how it ends.
  */
 #ifndef AQ_UNIT_H
 #define AQ_UNIT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fh_memmon_unit.h - what the tests of firehose's watch share: a watch that notes what it is told,
- * and memory for it.
+ * fh_memmon_unit.h - shared by the tests of firehose's memory monitor: a monitor that records what
+ * it is told, and memory for it.
  */
 #ifndef FH_WATCH_UNIT_H
 #define FH_WATCH_UNIT_H

@@ -2,11 +2,11 @@
 /*
  * firehose_ops.h - puts and gets as a conduit makes them, step by step, over firehose_sim.h.
  *
- * An operation holds the peer's memory, then its own, transfers what both cover, and goes on; the
- * bytes are compared when it is done. A step never waits; what comes between two steps is the
- * caller's choice.
+ * An operation takes the peer's memory, then its own, transfers what both cover, and continues; the
+ * bytes are compared at the end. A step never waits; the caller chooses what happens between two
+ * steps.
  *
- * Threads   an operation is one thread's; its wish may be answered on another
+ * Threads   an operation belongs to one thread; its request may be answered on another
  */
 #ifndef FIREHOSE_OPS_H
 #define FIREHOSE_OPS_H

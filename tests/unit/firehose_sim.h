@@ -3,17 +3,17 @@
  * firehose_sim.h - ranks with firehose in one process, over a counting fake of the device and of
  * the network.
  *
- * A rank has an arena of real memory whose pages can be holes (cannot be pinned), read-only, and be
- * replaced: then the page gets a new generation, and what was pinned before is of the old one. A
- * registration remembers the generations of its pages. Messages wait in a bag and are taken out in
- * any order; sends fail now and then.
+ * A rank has an arena of real memory, whose pages can be holes (which cannot be pinned), read-only,
+ * and be replaced: the page then gets a new generation, and earlier registrations refer to the old
+ * one. A registration records the generations of its pages. Messages wait in a set and are
+ * delivered in any order; sends fail now and then.
  *
- * What is checked at every step, by the fake itself: pinned bytes and regions stay within the two
- * budgets; nothing is unpinned twice, or while a transfer uses it; a transfer goes through a live
- * registration that covers it, with the access it needs, and of pages at least as new as what the
- * initiator can know of. At the end: every pin was undone.
+ * The fake itself checks at every step: pinned bytes and regions stay within the two budgets;
+ * nothing is unpinned twice, or while a transfer uses it; a transfer uses a live registration that
+ * covers it, with the access it needs, and of pages at least as new as what the initiator can know
+ * of. At the end every pin must have been undone.
  *
- * Transfers happen in two steps, start and end, with anything in between; a page of a target, and
+ * Transfers happen in two steps, start and end, with anything in between. A page of a target, and
  * of a source or destination, belongs to one operation at a time, so that bytes can be compared.
  *
  * Threads   any: the fake has a lock of its own
@@ -55,7 +55,7 @@ struct sim_message {
 struct sim_rank {
     struct sim *sim;
     uint32_t rank;
-    bool left; /* others have been told that it is gone */
+    bool left; /* other ranks have been told that it has left */
     struct aq_fh *fh;
     uint8_t *arena;
     uint8_t page[SIM_PAGES];        /* enum sim_page */
@@ -251,7 +251,7 @@ static bool sim_deliver(struct sim *sim)
 
 /* --- changes of memory --- */
 
-/* Tell firehose of one change; false: there is none that nobody has taken. */
+/* Reports one change to firehose; false if every change has been reported or is being reported. */
 static bool sim_watch_tell(struct sim_rank *rank)
 {
     uint32_t first, count;
@@ -270,8 +270,8 @@ static bool sim_watch_tell(struct sim_rank *rank)
     return true;
 }
 
-/* What is unsettled may be another thread's to tell, or a change that came after the last look: its
- * maker need not come here, so whoever waits looks again. */
+/* What is unsettled may be for another thread to report, or a change after the last check. Its
+ * maker need not come here, so a thread that waits checks again. */
 static void sim_watch_settle(struct aq_fh_memmon *memmon)
 {
     struct sim_rank *rank = (struct sim_rank *)((char *)memmon - offsetof(struct sim_rank, memmon));
@@ -295,7 +295,7 @@ static int sim_watch_cover(struct aq_fh_memmon *memmon, uintptr_t addr, size_t l
     return sim_unwatched(addr, len) ? AQ_ERR_RESOURCE : AQ_OK;
 }
 
-/* Replace pages: what was pinned stays what it was. */
+/* Replaces pages: existing registrations keep the old ones. */
 static inline void sim_replace(struct sim_rank *rank, uint32_t first, uint32_t count)
 {
     sim_lock(rank->sim);
@@ -311,7 +311,7 @@ static inline void sim_replace(struct sim_rank *rank, uint32_t first, uint32_t c
     sim_unlock(rank->sim);
 }
 
-/* The rank tells the others, if it may: from now on they know what it has changed up to here. */
+/* The rank notifies the others, if it may: from now on they know of its changes so far. */
 static inline bool sim_tell(struct sim_rank *rank)
 {
     uint32_t *now = malloc(sizeof(rank->generation));

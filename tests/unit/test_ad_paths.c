@@ -170,7 +170,7 @@ static void expect_pending(uint64_t put, uint64_t get, uint64_t rmw)
     assert_int_equal(pending(AQ_CELL_LC), 0);
 }
 
-/* With IMMEDIATE nothing is polled: what was sent to ourselves stays under way. */
+/* With IMMEDIATE nothing is polled: messages to this rank itself stay in flight. */
 static void test_categories(void **state)
 {
     uint64_t old;

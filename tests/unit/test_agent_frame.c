@@ -116,7 +116,7 @@ static void random_bytes(void **state)
         for (size_t i = 0; i < sizeof(bytes); i++)
             bytes[i] = (uint8_t)(random() % (round % 2 == 0 ? 256 : AQ_FRAME_TYPES));
         for (int i = 0; i < 4 && round % 3 != 0; i++)
-            bytes[i] = i == 3 ? (uint8_t)(random() % 64) : 0; /* so that some come through */
+            bytes[i] = i == 3 ? (uint8_t)(random() % 64) : 0; /* so that some are accepted */
         bytes[6] = bytes[7] = 0;
         feed(&in, bytes, sizeof(bytes));
         while ((rc = aq_frame_next(&in, &f)) > 0) {

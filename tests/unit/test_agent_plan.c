@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_agent_plan.c - what gasnetrun tells its agents about a job arrives as it was; what is cut or
- * has bytes changed is refused, or is at least consistent: no count or index that could lead an
- * agent astray.
+ * test_agent_plan.c - a job's plan, which gasnetrun sends to its agents, arrives unchanged. A plan
+ * that was cut or changed is refused, or is at least consistent: it has no count or index that an
+ * agent could not use.
  */
 #include "tests/unit/aq_unit.h"
 

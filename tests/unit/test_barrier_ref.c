@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_barrier_ref.c - reference barriers seen by rank 0 of five: what is sent when, messages
- * that overtake each other or find no room, many open phases, matching of names.
+ * test_barrier_ref.c - reference barriers seen by rank 0 of five: which messages are sent when,
+ * messages that overtake each other or find no credit, many open phases, matching of names.
  * Source: GASNet-EX specification 0.19, Collectives; GASNet specification 1.8, Barriers.
  */
 #include "tests/unit/aq_unit.h"
@@ -12,7 +12,7 @@
 #include "core/aq_callback.h"
 #include "extended/aq_ref.h"
 
-/* Five ranks: rounds 0, 1, 2; rank 0 tells 1, 2, 4 and hears from 4, 3, 1. */
+/* Five ranks: rounds 0, 1, 2; rank 0 sends to 1, 2, 4 and receives from 4, 3, 1. */
 enum { RANKS = 5, ROUNDS = 3, LOG = 64 };
 
 static struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_custom_wire.c - the line to a worker of SPAWNFN=C: who does not know the secret is not let
- * in, and somebody in between who changes a byte or cuts the line changes nothing of what arrives.
+ * test_custom_wire.c - the encrypted line to a worker of SPAWNFN=C: a peer without the secret is
+ * refused, and an attacker who changes a byte or cuts the line cannot change what arrives.
  */
 #include "tests/unit/aq_unit.h"
 

@@ -13,7 +13,7 @@
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 
-/* in a child, where cmocka's longjmp would be lost: say what is wrong and leave */
+/* in a child process, where cmocka's longjmp has no effect: reports the failure and exits */
 #define CHILD_CHECK(cond)                                              \
     do {                                                               \
         if (!(cond)) {                                                 \

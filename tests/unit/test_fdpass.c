@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_fdpass.c - descriptors handed over a socket: they arrive, close-on-exec; who does not know
- * the key gets nothing and holds nobody up; failures and timeouts are told.
+ * test_fdpass.c - descriptors passed over a socket: they arrive, close-on-exec; a peer without the
+ * key gets nothing and delays no other; failures and timeouts are reported.
  */
 #include "tests/unit/aq_unit.h"
 

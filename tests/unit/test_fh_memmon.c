@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* --- what is told --- */
+/* --- reported changes --- */
 
 static void test_munmap(void **state)
 {

@@ -23,7 +23,7 @@ static void test_fork(void **state)
     events_or_skip();
     addr = covered();
     pid = fork();
-    if (pid == 0) { /* the child's memory is its own: nobody waits, nobody is told */
+    if (pid == 0) { /* the child's memory is its own: no thread waits, no change is reported */
         memset(addr, 2, PAGES * PAGE);
         munmap(addr, PAGES * PAGE);
         _exit(memmon->changing(memmon) ? 1 : 0);

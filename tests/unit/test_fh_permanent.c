@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_fh_permanent.c - firehose's watch where the kernel tells nothing: what is kept then,
- * malloc's settings, firehose_forget(); and that each way in which the kernel can refuse leads
- * there, without a hang.
+ * test_fh_permanent.c - firehose's memory monitor where the kernel reports nothing: which memory is
+ * kept then, malloc's settings, firehose_forget(); and that each way in which the kernel can refuse
+ * leads there, without a hang.
  */
 #include "tests/unit/aq_unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_firehose.c - firehose case by case: hits, misses and what travels with them, how regions
- * grow, victims, budgets, read-only memory, messages that are not ours. Memory that goes:
+ * test_firehose.c - individual cases of firehose: hits, misses and the data they carry, growth of
+ * regions, victims, budgets, read-only memory, foreign messages. Unmapped memory:
  * test_firehose_recall.c; random traffic: test_firehose_random.c.
  */
 #include "tests/unit/firehose_cases.h"
@@ -65,7 +65,7 @@ static void test_carry(void **state)
     sim_free(sim);
 }
 
-/* A second wish for what is under way waits for the same message. */
+/* A second request for a region that is being moved waits for the same message. */
 static void test_joins(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
@@ -187,7 +187,8 @@ static void test_victims(void **state)
     assert_true(touch(sim, 400, true)); /* 0 goes */
     assert_false(touch(sim, 40, true));
     assert_false(touch(sim, 80, true));
-    assert_true(touch(sim, 0, true));            /* 120 goes: the only one that nobody used since */
+    /* 120 is evicted: the only one that was not used since */
+    assert_true(touch(sim, 0, true));
     assert_int_equal(sim->sends, 6);             /* never a message more than the misses */
     assert_int_equal(counts_of(sim, 1).regs, 5); /* 0 was still pinned */
     assert_false(touch(sim, 40, true));
@@ -197,7 +198,7 @@ static void test_victims(void **state)
     sim_free(sim);
 }
 
-/* What is in use cannot go: the wish has to wait. */
+/* Regions in use cannot be given up: the request must wait. */
 static void test_share_in_use(void **state)
 {
     struct aq_fh_config small = config;
@@ -277,8 +278,8 @@ static void test_shared_region(void **state)
     sim_free(sim);
 }
 
-/* What a peer aims at may be more in one piece than our own budget has room for: the conduit hears
- * so, and copies. */
+/* A region that a peer references may be larger than the own budget allows: the conduit is told so,
+ * and copies. */
 static void test_shared_region_too_large(void **state)
 {
     struct aq_fh_config small = config;

@@ -28,7 +28,7 @@ static void *scarce(size_t nbytes)
 static struct sim *sim;
 static unsigned unpinned;
 
-/* Whatever is still pinned counts against the budget, all of it being ours alone. */
+/* Everything that is still pinned counts against the budget, since no peer uses it. */
 static void unpin_checked(void *arg, const struct aq_fh_reg *reg)
 {
     struct aq_fh *fh = sim->rank[0].fh;
@@ -89,7 +89,7 @@ static void test_index_of_new_region(void **state)
     sim_free(sim);
 }
 
-/* The same where there is room, so that no victim goes. */
+/* The same with enough space, so that no victim is evicted. */
 static void test_index_without_victim(void **state)
 {
     struct aq_fh_hold hold;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_firehose_recall.c - memory that goes while peers aim at it, while it is being pinned, or
- * unnoticed; recalls that come before, or between, the messages they are about; and peers that
- * leave.
+ * test_firehose_recall.c - memory that is unmapped while peers reference it, while it is being
+ * pinned, or unnoticed; recalls that arrive before, or between, the messages they are about; and
+ * peers that leave.
  */
 #include "tests/unit/firehose_cases.h"
 
 #include "other/firehose/aq_fh_wire.h"
 
-/* The target may not speak before the initiator has forgotten the region; then the new memory is
- * what it gets. */
+/* The target may not send before the initiator has forgotten the region; the initiator then gets
+ * the new memory. */
 static void test_recall(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* the launcher is a program, not a library: its pieces come in by source */
+/* the launcher is a program, not a library: its source files are included */
 #include "other/launcher/aq_hostlist.c"
 #include "other/launcher/aq_hostlist_parse.c"
 

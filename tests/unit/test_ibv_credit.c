@@ -156,7 +156,7 @@ static void lane_settle(struct channel *channel)
         lane_arrive(channel);
         lane_handle(channel);
     }
-    lane_tell(channel, false, false); /* only what is due: nobody is asked to tell more */
+    lane_tell(channel, false, false); /* only what is due: no update is requested */
 }
 
 static void run(uint64_t seed, uint32_t base)
@@ -278,8 +278,8 @@ static void test_ping_pong(void **state)
     assert_int_equal(channel.in.window, AQ_IBV_WINDOW_MIN);
 }
 
-/* One that needs a little more than it has left hears of what was granted though half the window is
- * not due. */
+/* A sender that needs a little more credit than it has left is sent its credit although half the
+ * window is not due. */
 static void test_want(void **state)
 {
     (void)state;
@@ -364,7 +364,7 @@ static void want_after(struct channel *channel, uint32_t since, bool ticks)
     }
     lane_settle(channel);
     lane_tell(channel, true, false);
-    for (int tick = 0; tick < 2; tick++) { /* it gives up what it does not use */
+    for (int tick = 0; tick < 2; tick++) { /* it returns unused credit */
         lane_idle(channel);
         lane_settle(channel);
         lane_tell(channel, true, false);
@@ -408,8 +408,8 @@ static void test_want_keeps(void **state)
                      window - AQ_IBV_WINDOW_MIN - 1);
 }
 
-/* Credits that were taken before a wish, for messages that leave after it: it is met when they have
- * come. */
+/* Credits that were taken before a request, for messages that leave after it: the request is served
+ * when they have arrived. */
 static void test_want_overtakes(void **state)
 {
     (void)state;
@@ -440,7 +440,7 @@ static void test_want_overtakes(void **state)
             }
 }
 
-/* A peer that sends without credit, or gives up what it has not, is found out. */
+/* A peer that sends without credit, or returns more than it has, is detected. */
 static void test_liar(void **state)
 {
     struct aq_ibv_credit_in in;

@@ -93,7 +93,7 @@ static void net_take(struct net *net, struct datagram *datagram)
     unsigned events;
 
     datagram->used = false;
-    if (side->hello.step == AQ_IBV_HELLO_NONE) /* as the connector: somebody unknown speaks */
+    if (side->hello.step == AQ_IBV_HELLO_NONE) /* as the connector: an unknown peer has sent */
         aq_ibv_hello_begin(&side->hello, net->now_ns, &times);
     events = aq_ibv_hello_take(&side->hello, datagram->packet, datagram->len);
     assert_int_equal(events & AQ_IBV_HELLO_BAD, 0);
@@ -155,7 +155,7 @@ static unsigned run(uint64_t seed, bool both, unsigned drop, unsigned dup, uint6
     for (unsigned i = 0; i < 2; i++)
         assert_memory_equal(&net.side[i].hello.remote, &net.side[1 - i].hello.local,
                             sizeof(net.side[i].hello.remote));
-    /* then there is silence: what is still under way is answered at most once each */
+    /* then silence: a packet that is still in flight is answered at most once */
     net.drop = net.dup = 0;
     for (int i = 0; i < 5000; i++)
         net_step(&net);
@@ -242,7 +242,7 @@ static void test_strangers(void **state)
     assert_int_equal(aq_ibv_hello_take(&b.hello, packet, len), AQ_IBV_HELLO_BAD);
     len = aq_ibv_hello_encode(&b.hello, packet);
     assert_int_equal(aq_ibv_hello_take(&b.hello, packet, len), AQ_IBV_HELLO_BAD);
-    /* a second set of queue pairs: what was said first counts */
+    /* a second set of queue pairs: the first description counts */
     len = aq_ibv_hello_encode(&a.hello, packet);
     assert_int_equal(aq_ibv_hello_take(&b.hello, packet, len), AQ_IBV_HELLO_MET);
     c = a;

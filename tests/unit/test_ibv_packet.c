@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_ibv_packet.c - messages of the ibv conduit: what is written is read, with every type and
- * number of arguments, and what is not exactly of the format is refused without looking at a byte
- * outside (each packet lies in memory of just its size, so that sanitizers and valgrind see).
+ * test_ibv_packet.c - messages of the ibv conduit: encoded messages are decoded, with every type
+ * and number of arguments, and everything that is not exactly of the format is refused, without an
+ * access outside (each packet is in memory of exactly its size, so that sanitizers and valgrind
+ * detect it).
  */
 #include "tests/unit/aq_unit.h"
 

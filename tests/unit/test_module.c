@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_module.c - where modules of conduits are looked for, and what is said if there is none. Each
- * case runs in a child, since the environment is taken once in a process.
+ * test_module.c - where modules of conduits are searched, and the message if there is none. Each
+ * case runs in a child process, since a process reads its environment once.
  */
 #include "tests/unit/aq_unit.h"
 

@@ -239,7 +239,7 @@ static void test_short(void **state)
     assert_int_equal(mpi.restarts, 3); /* every slot is MPI's again */
 }
 
-/* As a request leaves, and the poll that follows it: does that look at MPI? */
+/* Sends a request and polls once: returns true if that poll calls MPI. */
 static bool looks_after_request(bool replies_only)
 {
     bool looks;
@@ -296,7 +296,7 @@ static void test_payloads(void **state)
                                                    + aq_mpi_credit_cost(AQ_MPI_MAX_MEDIUM));
 }
 
-/* Half a window of requests whose sender hears nothing else from us: it is told, once. */
+/* Half a window of requests to a rank that sends nothing else back: it sends one credit message. */
 static void test_credit_is_told(void **state)
 {
     (void)state;

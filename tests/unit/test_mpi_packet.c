@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_mpi_packet.c - packets of the mpi conduit: what is encoded is decoded, whatever kind, up to
- * the limits of each field; what is not exactly a packet is refused and no byte outside is looked
- * at (each lies in memory of just its size, so that sanitizers and valgrind see); and the
- * arithmetic of credit, round the end of its counters, with packets that come late and with false
- * ones. What a receiver says of a false packet is in test_mpi_in.c.
+ * test_mpi_packet.c - packets of the mpi conduit: encoded packets are decoded, of every kind, up to
+ * the limits of each field. Everything that is not exactly a packet is refused, without an access
+ * outside (each is in memory of exactly its size, so that sanitizers and valgrind detect it). The
+ * arithmetic of credit is tested around the wrap of its counters, with late packets and with false
+ * ones. test_mpi_in.c tests a receiver's message about a false packet.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -409,8 +409,8 @@ static void test_limits(void **state)
         }
 }
 
-/* Packets of each kind with one bit of their head turned: refused, or another packet that lies in
- * the same bytes. Bits that say where things are make it a false one; those of the handler and of
+/* Packets of each kind with one bit of their head inverted are refused, or are another packet in
+ * the same bytes. Bits of lengths and addresses make the packet false; bits of the handler and of
  * credit cannot. */
 static void test_flipped(void **state)
 {
@@ -445,7 +445,7 @@ static void test_flipped(void **state)
         }
 }
 
-/* Whatever the bytes, what is accepted lies inside. */
+/* For any bytes, what is accepted lies inside. */
 static void test_noise(void **state)
 {
     uint64_t seed = 1;
@@ -516,7 +516,8 @@ static void test_flow(void **state)
             sent++;
             aq_mpi_credit_done(&there, cost); /* run at once; told when it is due */
         } else {
-            assert_true(aq_mpi_credit_due(&there, window)); /* else nobody would ever tell */
+            /* otherwise no rank would ever send an update */
+            assert_true(aq_mpi_credit_due(&there, window));
         }
         if (aq_mpi_credit_due(&there, window)) {
             old_units = units;

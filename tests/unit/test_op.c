@@ -345,8 +345,8 @@ static void test_thread_ends_with_operations(void **state)
     assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-/* Copies of leaf events that nobody looks at again neither keep an operation's memory from being
- * used again nor get in the way of those who use it: more often than there are generations. */
+/* Copies of leaf events that are never read again neither prevent the reuse of an operation's
+ * memory nor disturb its next users, even after more uses than there are generations. */
 static void test_untouched_stale_leaves(void **state)
 {
     enum { TIMES = 40 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_shutdown.c - who is killed when the exit timeout is over, and who is spared, and for how
- * long.
+ * test_shutdown.c - which ranks are killed when the exit timeout has passed, which are spared, and
+ * for how long.
  */
 #include "tests/unit/aq_unit.h"
 

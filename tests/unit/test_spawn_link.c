@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_spawn_link.c - hosts tell each other of the job's end: the hash is SipHash-2-4; each "host"
- * is a process here with a job area of its own, and they speak over the loopback interface. All
- * learn the code, that the others are asked, that all is done; a host whose processes die or fall
- * silent is noticed, one that all others have been silent to as well is not; an unauthenticated
- * peer words, and old ones from elsewhere, are not heard.
+ * test_spawn_link.c - the hosts of a job agree on its end. The hash is SipHash-2-4. Each "host" is
+ * a process with a job area of its own; they communicate over the loopback interface. All learn the
+ * code, that the other ranks are asked to end, and that all have ended. A host whose processes die
+ * or become silent is noticed; a host to which all others are silent is not lost. Datagrams of an
+ * unauthenticated peer, and replayed ones from elsewhere, are ignored.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -27,7 +27,7 @@
 /* what the hosts of a test find in common */
 struct common {
     char address[HOSTS][AQ_LINK_ADDR_MAX];
-    _Atomic uint32_t exits; /* 1 + host whose only rank comes to the exit; 0: nobody yet */
+    _Atomic uint32_t exits; /* 1 + host whose only rank is at the exit; 0: none yet */
     _Atomic uint32_t dies;  /* 1 + host that dies of SIGKILL */
     _Atomic uint32_t stops; /* 1 + host that stops for ever */
     _Atomic uint32_t whole;

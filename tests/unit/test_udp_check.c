@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_udp_check.c - is a peer lost? On a simulated clock: a process and a host that are gone are
- * noticed in their time; short
- * outages, forged notes, replayed quotes and a peer that computes are not taken for one.
+ * test_udp_check.c - detection of lost peers on a simulated clock: a process and a host that are
+ * gone are noticed in their time; short outages, forged notes, replayed quotes and a peer that
+ * computes are not taken for one.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -131,7 +131,7 @@ static void test_own_kernel_knows_no_way(void **state)
     assert_in_range(took, 10 * S, 13 * S);
 }
 
-/* While the peer computes, so that nothing is ever heard of it. */
+/* While the peer computes, so that nothing ever arrives from it. */
 static void test_short_outages(void **state)
 {
     static const enum aq_udp_note notes[] = { AQ_UDP_NOTE_REFUSED, AQ_UDP_NOTE_UNREACHABLE };
@@ -210,7 +210,7 @@ static void test_heard(void **state)
     assert_in_range(run(&w, 60 * S), 5 * S, 7 * S);
 }
 
-/* We compute ourselves, and what came meanwhile says nothing of the time between. */
+/* This rank computes, and what arrived in the meantime says nothing about the time between. */
 static void test_pauses_of_our_own(void **state)
 {
     struct world w;

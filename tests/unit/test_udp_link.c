@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_udp_link.c - the udp conduit's engine over a simulated network: what was sent arrives once,
- * undamaged, and is acknowledged afterwards, whatever the network and the other side do; losses are
- * found soon, and only what is lost is sent again. Rates are in test_udp_rate.c, a silent peer in
- * test_udp_silence.c, recordings in test_udp_replay.c.
+ * test_udp_link.c - the udp conduit's engine over a simulated network: everything sent arrives
+ * once, undamaged, and is acknowledged afterwards, whatever the network and the other side do;
+ * losses are found soon, and only lost datagrams are retransmitted. Rates are in test_udp_rate.c, a
+ * silent peer in test_udp_silence.c, replays in test_udp_replay.c.
  */
 #include "tests/unit/udp_sim_run.h"
 
@@ -218,7 +218,7 @@ static void test_tail_loss(void **state)
     sim_free(sim);
 }
 
-/* What only comes late is not sent again once the engine has learnt how late things come. */
+/* A late datagram is not retransmitted once the engine has learnt how late datagrams can be. */
 static void test_reordering_is_learnt(void **state)
 {
     struct sim *sim = sim_new(1, 3, 500 * SIM_US, 1472, NULL);
@@ -379,8 +379,8 @@ static void test_windows(void **state)
     sim_free(sim);
 }
 
-/* The room that the receiver gives bounds what is under way; a lane whose share is used up by the
- * others has a quarter more. */
+/* The receiver's advertised space bounds the bytes in flight. A channel whose share is used up by
+ * the others may have a quarter more. */
 static void test_room(void **state)
 {
     struct sim *sim = sim_new(1, 1, 500 * SIM_US, 1472, NULL);
@@ -399,7 +399,7 @@ static void test_room(void **state)
     sim_free(sim);
 }
 
-/* The socket takes nothing for a while: what is left goes later, once. */
+/* The socket takes nothing for a while: the rest is sent later, once. */
 static void test_full_socket(void **state)
 {
     struct sim *sim = sim_new(1, 1, 50 * SIM_US, 1472, NULL);

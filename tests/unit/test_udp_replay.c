@@ -105,9 +105,8 @@ static void shift_rma(struct sim *sim, uint64_t by)
     }
 }
 
-/* The RMA lane has passed 2^32, the others have not. Recordings of before that acknowledge lower
- * numbers than those that are on their way now, but for what travels of them: nothing is learnt
- * from them. */
+/* The RMA channel has passed 2^32, the others have not. Replayed datagrams of before acknowledge
+ * lower numbers than those in flight, but with the same low 32 bits: they are ignored. */
 static void test_replay_lanes_wrap_apart(void **state)
 {
     struct sim *sim = sim_new(1, 1, 50 * SIM_US, 1472, NULL);
@@ -140,7 +139,7 @@ static void test_replay_lanes_wrap_apart(void **state)
     }
     essence_of(&end->link, &after);
     assert_memory_equal(&before, &after, sizeof(before));
-    /* when timestamps, too, have come round, a recording looks like something sent again */
+    /* when timestamps, too, have wrapped, a replay looks like a retransmission */
     sim_run(sim, sim->now + (UINT64_C(1) << 42) + SIM_S);
     essence_of(&end->link, &before);
     for (unsigned i = 0; i < end->recorded; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_udp_wire.c - datagrams of the udp conduit: what is encoded is decoded, what is not exactly
- * of the format is refused, no byte outside is looked at (each datagram lies in memory of just its
- * size, so that sanitizers and valgrind see), and the hash stands for every bit, both ranks and the
- * full number.
+ * test_udp_wire.c - datagrams of the udp conduit: encoded datagrams are decoded, everything that is
+ * not exactly of the format is refused, no byte outside is read (each datagram is in memory of
+ * exactly its size, so that sanitizers and valgrind detect it), and the hash covers every bit, both
+ * ranks and the full number.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -302,7 +302,7 @@ static void test_truncated(void **state)
         }
 }
 
-/* Any bit may be wrong: no look outside (sanitizers tell), and the parser ends. */
+/* Any bit may be wrong: no access outside (sanitizers detect it), and the parser ends. */
 static void test_flipped(void **state)
 {
     uint64_t rng = 3;

@@ -3,13 +3,13 @@
  * udp_sim.h - a simulated network with virtual time, and ends that run the udp conduit's engine
  * over it.
  *
- * An end owns one struct aq_udp_link and talks to its peer through a path each way: delay, jitter,
- * loss, duplication, reordering, damage, and a pipe of some bandwidth with a queue, which paths may
- * share. An end has a clock of its own, may compute (look at nothing) for a while, refuse requests,
- * and be slow to place data. Every message has a number and a pattern; the receiver fails the test
- * if one comes twice or damaged, the sender if one is acknowledged that the other side has not
- * taken over. Events at the same time happen in the order in which they were made, so that a seed
- * tells everything.
+ * An end owns one struct aq_udp_link and is connected with its peer by a path in each direction:
+ * delay, jitter, loss, duplication, reordering, damage, and a pipe of some bandwidth with a queue,
+ * which paths may share. An end has a clock of its own, may compute (poll nothing) for a while,
+ * refuse requests, and be slow to place data. Every message has a number and a pattern. The
+ * receiver fails the test if a message arrives twice or damaged, the sender if one is acknowledged
+ * that the other side has not taken over. Events at the same time happen in the order in which they
+ * were made, so that a seed determines everything.
  */
 #ifndef UDP_SIM_H
 #define UDP_SIM_H

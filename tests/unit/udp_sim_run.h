@@ -9,7 +9,7 @@
 
 /* --- running --- */
 
-/* The application: queues what it still has to send, in random order of channels, then lets go. */
+/* The application: queues what it still has to send, in random order of channels, then sends it. */
 static inline void sim_feed(struct sim_end *end)
 {
     const unsigned first = (unsigned)(sim_random(end->sim) % AQ_UDP_CHANNELS);

@@ -53,7 +53,7 @@ static char *source_new(size_t size)
 }
 
 /* Median of ROUNDS puts; fresh: each from a mapping of its own, which stays until the end, so that
- * no address comes back. */
+ * no address is reused. */
 static double put_cost(gex_TM_t tm, void *dest, size_t size, int fresh)
 {
     char *sources[ROUNDS + 1];

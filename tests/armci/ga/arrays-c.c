@@ -1,7 +1,7 @@
 /*
- * arrays-c.c - Global Arrays through its C interface: what comes out is printed by rank 0, in lines
- * that are the same whatever ARMCI is below. Numbers are small and whole, so that no order of
- * additions matters, but for the solvers.
+ * arrays-c.c - Global Arrays through its C interface. Rank 0 prints results, in lines that are the
+ * same for every ARMCI. Numbers are small and whole, so that the order of additions does not
+ * matter, except for the solvers.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <math.h>
