@@ -57,8 +57,8 @@ static struct {
 
 static struct {
     aq_lock lock;
-    atomic_bool active;           /* counted in aq_callback_pending; polls look before they lock */
-    uint64_t entered;             /* phases this process has entered */
+    atomic_bool active; /* counted in aq_callback_pending; polls look before they lock */
+    uint64_t entered;   /* phases this process has entered */
     /* phases that the whole neighborhood has entered, if there are two levels */
     uint64_t arrived;
     uint64_t received[AQ_ROUNDS]; /* phases whose message of the round has been received */
