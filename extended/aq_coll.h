@@ -159,8 +159,8 @@ void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, co
                      void *y, size_t count);
 
 /* A call inside the neighborhood, through shm, started with the program, and its number. closed: it
- * begins at the step aq_sched_open(). A step aq_sched_wait() for it, or for a later one through the
- * same memory, ends the program or comes before. */
+ * begins at the step aq_sched_open(). The program must wait for it, or for a later one through the
+ * same memory: other threads may be at it longer than its outcome tells. */
 unsigned aq_sched_local(struct aq_sched *sched, struct aq_shm_coll *shm,
                         const struct aq_coll_call *call, bool closed);
 void aq_sched_open(struct aq_sched *sched, unsigned local);

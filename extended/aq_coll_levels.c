@@ -116,9 +116,9 @@ static struct aq_sched *aq_two_barrier(struct aq_coll_team *team, struct aq_two 
         up = aq_two_up(two, NULL, NULL, 0);
         down = aq_two_down(two, NULL, NULL, 0, true);
     }
+    if (two->has_local)
+        aq_sched_wait(two->sched, up);
     if (two->leads) {
-        if (two->has_local)
-            aq_sched_wait(two->sched, up);
         aq_sched_add_meeting(two->sched, &two->leaders, AQ_TAG_DATA);
         if (two->has_local)
             aq_sched_open(two->sched, down);
@@ -233,9 +233,9 @@ static struct aq_sched *aq_two_to_all(struct aq_coll_team *team, struct aq_two *
         up = aq_two_up(two, call->src, two->leads ? temp.memory : NULL, call->count);
         down = aq_two_down(two, call->dst, call->dst, bytes, true);
     }
+    if (two->has_local)
+        aq_sched_wait(two->sched, up);
     if (two->leads) {
-        if (two->has_local)
-            aq_sched_wait(two->sched, up);
         aq_sched_add_doubling(two->sched, team, call, &two->leaders,
                               two->has_local ? temp.memory : call->src, &temp);
         if (two->has_local)
@@ -458,7 +458,9 @@ static struct aq_sched *aq_two_large(struct aq_coll_team *team, struct aq_two *t
     if (two->leads)
         aq_two_add_pipeline(two, &plan);
     if (two->has_local)
-        aq_sched_wait(two->sched, (unsigned)(plan.segments * (to_all ? 2 : 1) - 1));
+        aq_sched_wait(two->sched, (unsigned)plan.segments - 1);
+    if (two->has_local && to_all)
+        aq_sched_wait(two->sched, (unsigned)(2 * plan.segments) - 1);
     return two->sched;
 }
 
