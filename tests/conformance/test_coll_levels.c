@@ -2,8 +2,8 @@
  * test_coll_levels.c - every collective on teams whose members lie on several hosts in every order:
  * around all sizes at which the way of the data changes, from every root, on more teams than there
  * is shared memory for, and many at once.
- * Ranks 2+. Conduits all, and most where some ranks share memory and others do not
- * (GASNET_SUPERNODE_MAXSIZE). Source GASNet-EX specification 0.19, Collectives, Teams.
+ * Ranks 2+. Conduits all; it asks most where some ranks share memory and others do not, as with
+ * GASNET_SUPERNODE_MAXSIZE. Source GASNet-EX specification 0.19, Collectives, Teams.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
