@@ -218,11 +218,13 @@ static const struct aq_spawn_provider *aq_client_provider(const struct aq_condui
 {
     if (aq_spawn_group() == NULL)
         return conduit != NULL ? conduit->spawn : NULL;
-    if (conduit != NULL && conduit->spawn != NULL)
-        aq_fatal("the %s conduit is over all processes that its launcher has started, and no job "
-                 "over a group uses it; name smp, udp or ibv (GASNET_CONDUIT)",
+    if (conduit == NULL || conduit->spawn == NULL)
+        return &aq_spawn_group_provider;
+    if (conduit->spawn_group == NULL || aq_spawn_group()->mpi_comm == NULL)
+        aq_fatal("the %s conduit needs a group that is made of an MPI communicator "
+                 "(aqueduct_mpi.h), and this job's is not; name smp, udp or ibv (GASNET_CONDUIT)",
                  conduit->info->name);
-    return &aq_spawn_group_provider;
+    return conduit->spawn_group;
 }
 
 static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out,

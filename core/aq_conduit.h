@@ -128,6 +128,9 @@ struct aq_conduit_ops {
     /* The provider that starts jobs, if the library below the conduit requires its own. NULL:
      * other/spawn chooses one. */
     const struct aq_spawn_provider *spawn;
+    /* The same for a job over a group that is made of an MPI communicator. NULL: by the group's
+     * functions if spawn is NULL, else not at all. */
+    const struct aq_spawn_provider *spawn_group;
 
     /* The job has ended and the process goes on: frees what init and the functions after it
      * allocated: descriptors, memory, threads, registrations. Called on every rank after exit, with

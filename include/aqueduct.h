@@ -6,7 +6,7 @@
  * processes, which are connected by what the program already has, MPI for instance; the end of that
  * job while the processes go on; and later another job, over other processes.
  *
- *     struct aqueduct_group group = { rank, size, allgather, barrier, abort, ctx };
+ *     struct aqueduct_group group = { rank, size, allgather, barrier, abort, ctx, NULL };
  *
  *     aqueduct_job_start(&group, NULL, &client, &ep, &tm, "example", 0);
  *     ...                                     the whole interface of gasnetex.h

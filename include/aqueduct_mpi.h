@@ -10,8 +10,8 @@
  *     aqueduct_job_start(&group, NULL, &client, &ep, &tm, "example", 0);
  *
  * The communicator is used only during aqueduct_job_start() and aqueduct_job_end(), on their
- * caller's thread, so any MPI thread level is sufficient. The mpi conduit has rules of its own
- * (GASNET_MPI_THREAD).
+ * caller's thread, so any MPI thread level is sufficient. The mpi conduit, which makes
+ * duplicates of it, has rules of its own (GASNET_MPI_THREAD).
  *
  * Source: Aqueduct's own; docs/aqueduct-h.md. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -53,6 +53,7 @@ static inline AQ_UNUSED void aqueduct_mpi_group(MPI_Comm *comm, struct aqueduct_
     group_out->barrier = aqueduct_mpi_barrier;
     group_out->abort = aqueduct_mpi_abort;
     group_out->ctx = comm;
+    group_out->mpi_comm = comm;
 }
 
 #endif

@@ -102,6 +102,17 @@ static int aq_mpi_init(void)
     return aq_mpi_rma_init();
 }
 
+/* MPI has been given back what belongs to it (aq_mpi_shutdown.c). */
+static void aq_mpi_fini(void)
+{
+    aq_mpi_ring_fini(&aq_mpi_am.rings);
+    if (aq_mpi_am.reserve != NULL)
+        aq_mpi_buf_give(aq_mpi_am.reserve);
+    aq_mpi_buf_fini();
+    aq_mpi_xfer_fini(&aq_mpi_rma.xfers);
+    free(aq_mpi_am.peers);
+}
+
 /* --- messages --- */
 
 static int aq_mpi_send(const struct aq_am_out *out)
@@ -207,6 +218,8 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .min_medium = AQ_MPI_MAX_MEDIUM,
     .min_long = AQ_MIN_LONG < AQ_MPI_MAX_LONG ? AQ_MIN_LONG : AQ_MPI_MAX_LONG,
     .spawn = &aq_mpi_spawn,
+    .spawn_group = &aq_mpi_spawn_group,
+    .fini = aq_mpi_fini,
     .probe = aq_mpi_probe,
     .init = aq_mpi_init,
     .quiesce = aq_mpi_barrier,

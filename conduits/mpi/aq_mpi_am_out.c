@@ -21,6 +21,7 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "core/aq_am_lc.h"
 #include "core/aq_op.h"
 
@@ -30,7 +31,7 @@ static const uint64_t aq_mpi_sending_max[AQ_MPI_CHANNELS] = {
     [AQ_MPI_REPLY] = 16 << 20, [AQ_MPI_REQUEST] = 64 << 20
 };
 
-struct aq_mpi_am aq_mpi_am;
+struct aq_mpi_am aq_mpi_am AQ_JOB_STATE;
 _Thread_local struct aq_mpi_am_batch aq_mpi_am_batch __attribute__((tls_model("initial-exec")));
 
 static inline enum aq_mpi_channel aq_mpi_channel_of(bool is_reply)

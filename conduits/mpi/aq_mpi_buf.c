@@ -13,6 +13,7 @@
 #include "base/aq_lock.h"
 #include "base/aq_log.h"
 #include "base/aq_platform.h"
+#include "base/aq_state.h"
 
 #define AQ_BUF_KINDS 4
 #define AQ_BUF_PLUS  512u /* space for a message beside its payload */
@@ -21,7 +22,7 @@ static struct {
     aq_lock lock;
     struct aq_mpi_buf *free;
     uint32_t count;
-} aq_mpi_bufs[AQ_BUF_KINDS];
+} aq_mpi_bufs[AQ_BUF_KINDS] AQ_JOB_STATE;
 static const uint32_t aq_buf_size[AQ_BUF_KINDS] = { AQ_MPI_SMALL, AQ_MPI_PACKET,
                                                     AQ_MPI_MAX_MEDIUM + AQ_BUF_PLUS,
                                                     AQ_MPI_MAX_LONG + AQ_BUF_PLUS };
@@ -69,4 +70,18 @@ void aq_mpi_buf_give(struct aq_mpi_buf *buf)
     aq_lock_release(&aq_mpi_bufs[kind].lock);
     if (!keep)
         free(buf);
+}
+
+void aq_mpi_buf_fini(void)
+{
+    for (unsigned kind = 0; kind < AQ_BUF_KINDS; kind++) {
+        struct aq_mpi_buf *buf = aq_mpi_bufs[kind].free;
+
+        while (buf != NULL) {
+            struct aq_mpi_buf *next = buf->next;
+
+            free(buf);
+            buf = next;
+        }
+    }
 }

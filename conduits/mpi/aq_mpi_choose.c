@@ -33,8 +33,9 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 
-struct aq_mpi_rma aq_mpi_rma;
+struct aq_mpi_rma aq_mpi_rma AQ_JOB_STATE;
 
 /* Longest time of a window, relative to a bare MPI message and its answer. An active message takes
  * a little longer than that, but so does a get whose target polls for messages and does not wait

@@ -26,13 +26,14 @@
 #include "core/aq_am.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "core/aq_poll.h"
 #include "extended/aq_ref.h"
 
 /* The messages of a transfer; their tag is this plus 3 times its number. */
 enum { AQ_MPI_PUT_DATA, AQ_MPI_GET_DATA, AQ_MPI_PUT_ACK };
 
-static uint64_t aq_mpi_direct_numbers[AQ_MPI_DIRECT_TAGS / 64];
+static uint64_t aq_mpi_direct_numbers[AQ_MPI_DIRECT_TAGS / 64] AQ_JOB_STATE;
 
 /* --- numbers --- */
 

@@ -20,7 +20,7 @@
 struct aq_mpi_lib_am;  /* aq_mpi_lib_am.h: messages */
 struct aq_mpi_lib_rma; /* aq_mpi_lib_rma.h: windows */
 
-#define AQ_MPI_LIB_VERSION 2u /* changes with the table */
+#define AQ_MPI_LIB_VERSION 3u /* changes with the table */
 
 struct aq_mpi_lib {
     uint32_t version;                   /* AQ_MPI_LIB_VERSION */

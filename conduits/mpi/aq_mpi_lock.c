@@ -13,15 +13,18 @@
 #include "base/aq_log.h"
 #include "base/aq_module.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 
 #define AQ_MPI_SPINS 64u
 
-struct aq_mpi aq_mpi = { .alone = true }; /* until init finds remote ranks */
+struct aq_mpi aq_mpi AQ_JOB_STATE = { .alone = true }; /* until init finds remote ranks */
+
+static const struct aq_mpi_lib *aq_mpi_module; /* loaded, for the life of the process */
 
 int aq_mpi_load(char *why, size_t len)
 {
     const struct aq_mpi_lib *lib =
-        aq_mpi.lib != NULL ? aq_mpi.lib : aq_module_open("mpi", why, len);
+        aq_mpi_module != NULL ? aq_mpi_module : aq_module_open("mpi", why, len);
 
     if (lib == NULL)
         return AQ_ERR_SYS;
@@ -30,7 +33,7 @@ int aq_mpi_load(char *why, size_t len)
                  AQ_MPI_LIB_VERSION);
         return AQ_ERR_SYS;
     }
-    aq_mpi.lib = lib;
+    aq_mpi.lib = aq_mpi_module = lib;
     return AQ_OK;
 }
 

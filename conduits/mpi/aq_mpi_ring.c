@@ -76,3 +76,10 @@ void aq_mpi_ring_restart(struct aq_mpi_rings *rings, bool idle)
             aq_mpi_ring_start(rings, (enum aq_mpi_channel)channel, 1);
     }
 }
+
+void aq_mpi_ring_fini(struct aq_mpi_rings *rings)
+{
+    for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++)
+        if (rings->ring[channel].memory != NULL)
+            munmap(rings->ring[channel].memory, (size_t)AQ_MPI_SLOTS * AQ_MPI_RING_STRIDE);
+}

@@ -38,6 +38,8 @@ struct aq_mpi_rings {
 
 /* Starts to receive. AQ_OK or negative, logged. */
 int aq_mpi_ring_init(struct aq_mpi_rings *rings, const struct aq_mpi_lib_am *lib);
+/* Unmaps the slots. The job has ended, and nothing is received. */
+void aq_mpi_ring_fini(struct aq_mpi_rings *rings);
 /* Restarts receives of slots that are done: all of a channel that has `low` slots taken, otherwise
  * one if idle. */
 void aq_mpi_ring_restart(struct aq_mpi_rings *rings, bool idle);

@@ -16,6 +16,7 @@
 #include "conduits/mpi/aq_mpi_rndv.h"
 
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "conduits/mpi/aq_mpi_path.h"
 #include "conduits/mpi/aq_mpi_tags.h"
@@ -23,7 +24,7 @@
 #define AQ_MPI_RNDV_TAGS     256u /* posted receives of a rank at a time */
 #define AQ_MPI_RNDV_TAG_BASE 512u /* above the tags of direct transfers */
 
-static uint64_t aq_mpi_rndv_tags[AQ_MPI_RNDV_TAGS / 64];
+static uint64_t aq_mpi_rndv_tags[AQ_MPI_RNDV_TAGS / 64] AQ_JOB_STATE;
 
 /* Returns a match id, which is a tag's index plus 1; 0 if no tag is free. */
 static uint32_t aq_mpi_rndv_match_id(void)

@@ -5,6 +5,7 @@
  * conduit's lock around MPI, asks the conduit to complete what is under way, and notifies it at the
  * beginning of MPI_Finalize, so that the conduit frees receives, windows and communicators.
  *
+ *           The end of a job over a group, whose processes go on, does the same
  * Close     a receive or communicator may be freed only after all messages for it have arrived.
  *           Each rank first completes its own sends and transfers, and receives and drops what
  *           arrives. It then enters a nonblocking barrier, and continues to receive until all ranks
@@ -169,4 +170,18 @@ const struct aq_spawn_provider aq_mpi_spawn = {
     .fence = aq_spawn_mpi_fence,
     .notify = aq_spawn_mpi_notify,
     .finish = aq_spawn_mpi_finish,
+};
+
+const struct aq_spawn_provider aq_mpi_spawn_group = {
+    .name = "mpi",
+    .offered = aq_spawn_mpi_offered,
+    .join = aq_mpi_shutdown_join,
+    .allgather = aq_spawn_mpi_allgather,
+    .bcast = aq_spawn_mpi_bcast,
+    .fence = aq_spawn_mpi_fence,
+    .notify = aq_spawn_mpi_notify,
+    .finish = aq_spawn_mpi_finish,
+    .part = aq_spawn_mpi_part,
+    .gather = aq_spawn_mpi_gather,
+    .fini = aq_spawn_mpi_fini,
 };

@@ -13,6 +13,7 @@
 
 /* For the conduit's table: starts jobs by MPI and ends them. */
 extern const struct aq_spawn_provider aq_mpi_spawn;
+extern const struct aq_spawn_provider aq_mpi_spawn_group;
 
 /** aq_mpi_shutdown_flush - makes progress for at most max_ns on what other ranks wait for. The
  * table's entry `exit`. */

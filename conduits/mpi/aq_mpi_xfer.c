@@ -13,7 +13,7 @@
  *
  * Owns      transfers: active ones with a request, in the order of the module's list; settled ones;
  *           queued ones, which use a window, in the order of their starts; free ones, which are
- *           never returned to malloc
+ *           returned to malloc when the job ends
  * Threads   with the lock around MPI, except aq_mpi_xfer_lock() and the count of busy ones
  * Uses      aq_mpi_xfer.h, aq_mpi_lock.h, core/aq_op.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -45,13 +45,28 @@ int aq_mpi_xfer_init(struct aq_mpi_xfers *xs, const struct aq_mpi_lib_rma *lib, 
                : aq_fail(AQ_ERR_NOMEM, "mpi: no memory for the transfers with %u ranks", size);
 }
 
+void aq_mpi_xfer_fini(struct aq_mpi_xfers *xs)
+{
+    while (xs->blocks != NULL) {
+        struct aq_mpi_xfer *block = xs->blocks;
+
+        xs->blocks = block->next;
+        free(block);
+    }
+    free(xs->active);
+    free(xs->done);
+    free(xs->outstanding);
+}
+
 static void aq_mpi_xfer_grow(struct aq_mpi_xfers *xs)
 {
-    struct aq_mpi_xfer *more = malloc(AQ_MPI_GROW * sizeof(*more));
+    struct aq_mpi_xfer *more = malloc((1 + AQ_MPI_GROW) * sizeof(*more));
 
     if (more == NULL)
         aq_fatal("mpi: no memory for transfers");
-    for (unsigned i = 0; i < AQ_MPI_GROW; i++) {
+    more[0].next = xs->blocks; /* the first of a block is no transfer */
+    xs->blocks = more;
+    for (unsigned i = 1; i <= AQ_MPI_GROW; i++) {
         more[i].next = xs->free;
         xs->free = &more[i];
     }

@@ -75,13 +75,15 @@ struct aq_mpi_xfers {
     unsigned count, capacity;
     unsigned windows; /* active ones that use the window */
     struct aq_mpi_xfer_list settled, queue;
-    struct aq_mpi_xfer *free;
-    uint32_t *outstanding; /* [size]: window requests to that rank */
+    struct aq_mpi_xfer *free, *blocks; /* blocks: what was allocated */
+    uint32_t *outstanding;             /* [size]: window requests to that rank */
     uint64_t starts;
 };
 
 /* size: number of ranks. AQ_OK or negative, logged. */
 int aq_mpi_xfer_init(struct aq_mpi_xfers *xs, const struct aq_mpi_lib_rma *lib, gex_Rank_t size);
+/* The job has ended, and no transfer is under way: frees all. */
+void aq_mpi_xfer_fini(struct aq_mpi_xfers *xs);
 
 /* Waits until a transfer with rank may start, and takes the lock. With IMMEDIATE returns AQ_RETRY
  * if it would have to wait. Any thread, without the lock. */

@@ -78,8 +78,8 @@ for mode in seq par; do
 done
 prog=$build/tests/restart/restart-par
 [ -x "$prog" ] && [ -e "$build/modules/aq-mpi.so" ] &&
-    is "a conduit that its launcher starts is refused" \
-        sh -c "GASNET_CONDUIT=mpi '$prog' 2 again 1 2>&1 | grep 'no job over a group uses it'"
+    is "the mpi conduit without a communicator is refused" \
+        sh -c "GASNET_CONDUIT=mpi '$prog' 2 again 1 2>&1 | grep 'needs a group that is made of an MPI'"
 # a second thread may make libc add a heap, whenever both allocate at a time: one heap only
 [ -x "$prog" ] && is "smp par: with a service thread" \
     env MALLOC_ARENA_MAX=1 GASNET_PROGRESS_THREAD=1 "$prog" 3 again 50
@@ -116,6 +116,20 @@ for mpi in openmpi mpich; do
     is "udp, groups of $mpi: halves" $run "$work/restart-$mpi" halves 5
     is "udp, groups of $mpi: turns" $run "$work/restart-$mpi" turns 3
     unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
+    [ -e "$build/modules/$mpi/aq-mpi.so" ] || continue
+    # MPI maps more now and then; the program has started it by plain MPI_Init
+    export TEST_RSS_KB=2048 TEST_MAPPINGS=8 GASNET_CONDUIT=mpi GASNET_MPI_THREAD=single
+    export AQ_MODULE_DIR="$build/modules/$mpi"
+    for each in 1 2; do
+        export GASNET_SUPERNODE_MAXSIZE=$each
+        is "mpi, $each sharing memory, groups of $mpi: again" $run "$work/restart-$mpi" again 14
+        is "mpi, $each sharing memory, groups of $mpi: halves" $run "$work/restart-$mpi" halves 4
+    done
+    export GASNET_SUPERNODE_MAXSIZE=1
+    is "mpi, groups of $mpi: turns" $run "$work/restart-$mpi" turns 2
+    is "mpi, groups of $mpi: members" $run "$work/restart-$mpi" members 1
+    says 3 '' "mpi, groups of $mpi: gasnet_exit in the second job" $run "$work/restart-$mpi" failed
+    unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE GASNET_MPI_THREAD AQ_MODULE_DIR TEST_MAPPINGS
 done
 echo "1..$count"
 exit $bad

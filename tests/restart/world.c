@@ -206,8 +206,12 @@ void world_split(int color, int reversed, struct aqueduct_group *group_out)
             mine.size += area->color[i] == color;
             mine.rank += area->color[i] == color && (reversed ? i > world_rank : i < world_rank);
         }
-        *group_out = (struct aqueduct_group){ mine.rank,     mine.size,   group_allgather,
-                                              group_barrier, group_abort, &mine };
+        *group_out = (struct aqueduct_group){ .rank = mine.rank,
+                                              .size = mine.size,
+                                              .ctx = &mine,
+                                              .allgather = group_allgather,
+                                              .barrier = group_barrier,
+                                              .abort = group_abort };
     }
     meet(&everybody);
 }

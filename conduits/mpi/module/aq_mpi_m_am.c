@@ -115,6 +115,13 @@ void aq_m_packets_close(void)
     if (comm[AQ_MPI_REQUEST] != MPI_COMM_NULL)
         MPI_Comm_free(&comm[AQ_MPI_REQUEST]);
     comm[AQ_MPI_REPLY] = MPI_COMM_NULL;
+    if (aq_m_am.count != 0) /* what has begun and never completed */
+        return;
+    free(aq_m_am.request);
+    free(aq_m_am.owner);
+    aq_m_am.request = NULL;
+    aq_m_am.owner = NULL;
+    aq_m_am.capacity = 0;
 }
 
 static __attribute__((noinline)) int aq_m_sent(int error, MPI_Request request, void *owner)

@@ -95,6 +95,9 @@ void aq_m_probe_close(void)
         aq_m_probe.free[channel] = aq_m_probe.late[channel].slot = NULL;
         aq_m_probe.late[channel].request = NULL;
     }
+    for (int channel = 0; channel < AQ_MPI_CHANNELS; channel++)
+        aq_m_probe.deferred[channel].first = aq_m_probe.deferred[channel].last = 0;
+    aq_m_probe.posted.row = 0;
     aq_m_packets_close();
 }
 

@@ -122,8 +122,25 @@ static int aq_mpi_m_make(MPI_Comm comm, enum aq_mpi_win which, void *base, size_
     return error;
 }
 
+/* Open MPI keeps a window's shared memory in a file that is named by the number of the
+ * communicator. Communicators without a common rank, such as those of two jobs over groups on one
+ * host, have the same numbers, and would share the file. */
+static bool aq_mpi_m_may_share_name(void)
+{
+#ifdef OPEN_MPI
+    int world;
+
+    return MPI_Comm_size(MPI_COMM_WORLD, &world) != MPI_SUCCESS || aq_spawn_mpi_m.size < world;
+#else
+    return false;
+#endif
+}
+
 static int aq_mpi_m_open(void *base, size_t size, bool *usable_out)
 {
+    *usable_out = false;
+    if (aq_mpi_m_may_share_name())
+        return MPI_ERR_UNSUPPORTED_OPERATION;
     return aq_mpi_m_make(aq_mpi_m_transfers.comm, AQ_MPI_WIN_JOB, base, size, usable_out);
 }
 
@@ -173,12 +190,27 @@ static int aq_mpi_m_close_win(enum aq_mpi_win which)
     return error != MPI_SUCCESS ? error : MPI_Win_free(win);
 }
 
+static void aq_mpi_m_free_list(void)
+{
+    free(aq_mpi_m_transfers.list);
+    free(aq_mpi_m_transfers.statuses);
+    free(aq_mpi_m_transfers.done);
+    free(aq_mpi_m_transfers.completed);
+    aq_mpi_m_transfers.list = NULL;
+    aq_mpi_m_transfers.statuses = NULL;
+    aq_mpi_m_transfers.done = NULL;
+    aq_mpi_m_transfers.completed = NULL;
+    aq_mpi_m_transfers.capacity = 0;
+}
+
 static int aq_mpi_m_stop(void)
 {
     /* a nonblocking barrier that not all ranks have entered is still pending: MPI_Finalize ends
      * both */
     if (aq_mpi_m_transfers.comm == MPI_COMM_NULL || aq_mpi_m_transfers.meeting != MPI_REQUEST_NULL)
         return MPI_SUCCESS;
+    if (aq_mpi_m_transfers.count == 0)
+        aq_mpi_m_free_list();
     return MPI_Comm_free(&aq_mpi_m_transfers.comm);
 }
 

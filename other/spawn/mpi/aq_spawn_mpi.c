@@ -17,7 +17,10 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "other/spawn/aq_spawn_kvs.h"
+#include "other/spawn/aq_spawn_link.h"
+#include "other/spawn/aq_spawn_monitor.h"
 #include "other/spawn/mpi/aq_spawn_mpi_internal.h"
 
 #define AQ_SPAWN_MPI_PUTS 8  /* at most between two fences */
@@ -39,7 +42,7 @@ static struct aq_spawn_mpi_store {
         size_t len;   /* bytes of one rank's */
         char texts[]; /* [size * len] */
     } * rounds;
-} aq_spawn_mpi_store;
+} aq_spawn_mpi_store AQ_JOB_STATE;
 
 /* The start has failed, and this process ends with an error. Some launchers then drop the output
  * that they have not read yet: give them time to read the message with the cause. */
@@ -200,6 +203,26 @@ int aq_spawn_mpi_finish(struct aq_spawn_state *st, int code, enum aq_shutdown_mo
 void aq_spawn_mpi_notify(struct aq_spawn_state *st)
 {
     aq_spawn_kvs_notify(st);
+}
+
+/* --- the end of a job over a group --- */
+
+void aq_spawn_mpi_part(struct aq_spawn_state *st)
+{
+    (void)st;
+    aq_monitor_stop();
+}
+
+int aq_spawn_mpi_gather(struct aq_spawn_state *st)
+{
+    (void)st;
+    return aq_spawn_mpi_shutdown_job();
+}
+
+void aq_spawn_mpi_fini(struct aq_spawn_state *st)
+{
+    (void)st;
+    aq_link_fini();
 }
 
 /* --- exchanges after the start, when messages may be under way --- */

@@ -31,9 +31,10 @@ struct aq_spawn_mpi_conduit {
     int (*ibarrier)(bool *all_out);
     /* With the lock: moves messages and transfers on. True if none is under way. */
     bool (*progress)(void);
-    /* At the beginning of MPI_Finalize, on every rank, with the lock, which is never released
-     * again: completes what is under way, and gives back what belongs to the conduit. by_client:
-     * the client has called MPI_Finalize, and may go on. */
+    /* At the beginning of MPI_Finalize, or at the end of a job over a group, on every rank, with
+     * the lock, which is never released again in the job: completes what is under way, and gives
+     * back what belongs to the conduit. by_client: the client has called MPI_Finalize, and may go
+     * on. */
     void (*close)(bool by_client);
 };
 
@@ -47,5 +48,9 @@ int aq_spawn_mpi_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint32_
 int aq_spawn_mpi_fence(struct aq_spawn_state *st);
 void aq_spawn_mpi_notify(struct aq_spawn_state *st);
 int aq_spawn_mpi_finish(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how);
+/* For a job over a group that is made of a communicator. */
+void aq_spawn_mpi_part(struct aq_spawn_state *st);
+int aq_spawn_mpi_gather(struct aq_spawn_state *st);
+void aq_spawn_mpi_fini(struct aq_spawn_state *st);
 
 #endif

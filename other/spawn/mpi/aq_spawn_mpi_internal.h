@@ -33,12 +33,14 @@ struct aq_spawn_mpi {
     enum aq_mpi_level level; /* the level that MPI gives */
     bool ours;               /* this library has called MPI_Init, and calls MPI_Finalize */
     bool known;              /* the MPI in this process is the module's */
+    bool group;              /* the job is over a communicator of the program's */
 };
 extern struct aq_spawn_mpi aq_spawn_mpi;
 
 /**
  * aq_spawn_mpi_start - loads the module, starts MPI unless the client has, makes the job's
- * communicator. Collective over MPI_COMM_WORLD. Fills aq_spawn_mpi; AQ_OK or negative, logged.
+ * communicator. Collective over the group's communicator, or MPI_COMM_WORLD. Fills aq_spawn_mpi;
+ * AQ_OK or negative, logged.
  */
 int aq_spawn_mpi_start(const struct aq_spawn_mpi_conduit *conduit);
 
@@ -52,6 +54,10 @@ int aq_spawn_mpi_shutdown_init(void);
 
 /** aq_spawn_mpi_shutdown_set_jobarea - where the ranks of this host publish their votes. */
 void aq_spawn_mpi_shutdown_set_jobarea(struct aq_jobarea *jobarea, uint32_t slot);
+
+/** aq_spawn_mpi_shutdown_job - the job ends, its processes go on: completes what is under way, and
+ * gives back what belongs to the conduit. Collective. AQ_OK or negative, logged. */
+int aq_spawn_mpi_shutdown_job(void);
 
 /** aq_spawn_mpi_shutdown_vote - publishes whether this process, which is about to leave, can take
  * part in MPI_Finalize. Any context. */

@@ -27,8 +27,9 @@ struct aq_spawn_mpi_lib {
     int (*init)(int *argc, char ***argv, enum aq_mpi_level wanted); /* MPI_Init_thread */
     enum aq_mpi_level (*level)(void); /* the level in force, whoever called MPI_Init */
     bool (*is_main_thread)(void);
-    /* Collective: makes the job's own communicator, which the calls below use. */
-    int (*open)(void);
+    /* Collective: makes the job's own communicator, which the calls below use: a duplicate of the
+     * one that comm points to, or of MPI_COMM_WORLD for NULL. */
+    int (*open)(const void *comm);
     uint32_t (*rank)(void);
     uint32_t (*size)(void);
     int (*allgather)(const void *own, size_t len, void *all);

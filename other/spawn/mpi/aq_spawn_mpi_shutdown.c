@@ -34,6 +34,7 @@
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "other/spawn/aq_spawn_monitor.h"
 #include "other/spawn/mpi/aq_spawn_mpi_internal.h"
 
@@ -65,7 +66,9 @@ static struct {
     sigjmp_buf way_out;    /* where it goes on after the timeout */
     volatile sig_atomic_t finalizing; /* it is inside */
     bool cut_short;                   /* the timeout has ended MPI_Finalize */
-} aq_spawn_mpi_shutdown = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+} aq_spawn_mpi_shutdown AQ_JOB_STATE = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+
+static bool aq_spawn_mpi_has_callback; /* MPI's, for the life of the process */
 
 /* --- is this thread inside MPI? --- */
 
@@ -142,6 +145,8 @@ static void aq_spawn_mpi_close(void)
 {
     const bool by_client = !aq_spawn_mpi_shutdown.owned && !aq_spawn_mpi_shutdown.left_on;
 
+    if (aq_spawn_mpi.conduit == NULL) /* no job is running */
+        return;
     if (!aq_spawn_mpi_shutdown.owned)
         aq_spawn_mpi.conduit->lock();
     aq_spawn_mpi_shutdown.owned = true;
@@ -159,10 +164,26 @@ void aq_spawn_mpi_shutdown_set_jobarea(struct aq_jobarea *jobarea, uint32_t slot
     aq_spawn_mpi_shutdown.slot = slot;
 }
 
+int aq_spawn_mpi_shutdown_job(void)
+{
+    int error;
+
+    if (aq_spawn_mpi_shutdown.closed) /* by the program's MPI_Finalize */
+        return AQ_OK;
+    aq_spawn_mpi.conduit->lock();
+    aq_spawn_mpi_shutdown.owned = aq_spawn_mpi_shutdown.closed = true;
+    aq_spawn_mpi.conduit->close(false);
+    error = aq_spawn_mpi.lib->barrier();
+    aq_spawn_mpi.lib->close();
+    return error == 0 ? AQ_OK : aq_spawn_mpi_failed("MPI_Barrier", error);
+}
+
 int aq_spawn_mpi_shutdown_init(void)
 {
-    const int error = aq_spawn_mpi.lib->on_finalize(aq_spawn_mpi_close);
+    const int error =
+        aq_spawn_mpi_has_callback ? 0 : aq_spawn_mpi.lib->on_finalize(aq_spawn_mpi_close);
 
+    aq_spawn_mpi_has_callback = error == 0;
     return error == 0 ? AQ_OK : aq_spawn_mpi_failed("an attribute on MPI_COMM_SELF", error);
 }
 
@@ -171,6 +192,7 @@ int aq_spawn_mpi_shutdown_init(void)
 static bool aq_spawn_mpi_willing(enum aq_shutdown_mode how)
 {
     if (how == AQ_SHUTDOWN_ABORT || aq_spawn_mpi_shutdown.left_on || aq_spawn_mpi_shutdown.owned
+        || aq_spawn_mpi.group /* ranks that are not in the job would have to take part */
         || !aq_env_bool(AQ_ENV_MPI_FINALIZE))
         return false;
     /* in this order: each question needs the answers before it */

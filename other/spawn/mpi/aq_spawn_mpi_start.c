@@ -19,9 +19,11 @@
 #include "base/aq_lock.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
+#include "other/spawn/aq_spawn_group.h"
 #include "other/spawn/mpi/aq_spawn_mpi_internal.h"
 
-struct aq_spawn_mpi aq_spawn_mpi;
+struct aq_spawn_mpi aq_spawn_mpi AQ_JOB_STATE;
 
 static const char *const aq_spawn_mpi_level_names[] = { "MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
                                                         "MPI_THREAD_SERIALIZED",
@@ -90,7 +92,7 @@ static int aq_spawn_mpi_check_launcher(const char *about)
     static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "AQ_SPAWN_FORK" };
     const char *text;
 
-    if (aq_spawn_mpi.lib->size() > 1)
+    if (aq_spawn_mpi.lib->size() > 1 || aq_spawn_mpi.group)
         return AQ_OK;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         text = getenv(sizes[i]);
@@ -154,6 +156,7 @@ static int aq_spawn_mpi_load(const char **about_out)
 
 int aq_spawn_mpi_start(const struct aq_spawn_mpi_conduit *conduit)
 {
+    const struct aqueduct_group *group = aq_spawn_group();
     const struct aq_spawn_mpi_lib *lib;
     struct aq_spawn_mpi_levels levels;
     const char *about;
@@ -161,6 +164,7 @@ int aq_spawn_mpi_start(const struct aq_spawn_mpi_conduit *conduit)
     int error = 0, rc;
 
     aq_spawn_mpi.conduit = conduit;
+    aq_spawn_mpi.group = group != NULL;
     rc = aq_spawn_mpi_load(&about);
     if (rc != AQ_OK)
         return rc;
@@ -176,7 +180,7 @@ int aq_spawn_mpi_start(const struct aq_spawn_mpi_conduit *conduit)
     aq_spawn_mpi.level = lib->level();
     if (aq_spawn_mpi.level < levels.min)
         return aq_spawn_mpi_too_low(levels.min, by_client);
-    error = lib->open();
+    error = lib->open(group != NULL ? group->mpi_comm : NULL);
     if (error != 0)
         return aq_spawn_mpi_failed("communicators of our own", error);
     AQ_LOG(INFO, SPAWN, "%s; %s, started by %s", about,

@@ -107,17 +107,23 @@ static bool aq_spawn_mpi_m_is_main_thread(void)
     return MPI_Is_thread_main(&is) == MPI_SUCCESS && is;
 }
 
-int aq_spawn_mpi_m_dup(MPI_Comm *comm_out)
+static int aq_spawn_mpi_m_dup_of(MPI_Comm comm, MPI_Comm *comm_out)
 {
-    const int error = MPI_Comm_dup(MPI_COMM_WORLD, comm_out);
+    const int error = MPI_Comm_dup(comm, comm_out);
 
     /* errors are returned, and reported with rank and cause: MPI's default is to end the job */
     return error != MPI_SUCCESS ? error : MPI_Comm_set_errhandler(*comm_out, MPI_ERRORS_RETURN);
 }
 
-static int aq_spawn_mpi_m_open(void)
+int aq_spawn_mpi_m_dup(MPI_Comm *comm_out)
 {
-    int error = aq_spawn_mpi_m_dup(&aq_spawn_mpi_m.comm);
+    return aq_spawn_mpi_m_dup_of(aq_spawn_mpi_m.comm, comm_out);
+}
+
+static int aq_spawn_mpi_m_open(const void *comm)
+{
+    int error = aq_spawn_mpi_m_dup_of(comm != NULL ? *(const MPI_Comm *)comm : MPI_COMM_WORLD,
+                                      &aq_spawn_mpi_m.comm);
 
     if (error == MPI_SUCCESS)
         error = MPI_Comm_rank(aq_spawn_mpi_m.comm, &aq_spawn_mpi_m.rank);

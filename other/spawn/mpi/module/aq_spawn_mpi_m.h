@@ -18,7 +18,8 @@ extern struct aq_spawn_mpi_m aq_spawn_mpi_m;
 
 extern const struct aq_spawn_mpi_lib aq_spawn_mpi_m_lib;
 
-/* Collective: a communicator of all ranks, whose errors are returned. Returns MPI's error code. */
+/* Collective: a communicator of the job's ranks, whose errors are returned. Returns MPI's error
+ * code. */
 int aq_spawn_mpi_m_dup(MPI_Comm *comm_out);
 
 #endif
