@@ -3,8 +3,8 @@
  *
  * The job under ARMCI is over the ranks of a communicator (aqueduct_mpi.h): it starts with
  * ARMCI_Init and ends with ARMCI_Finalize, after which another can start over other ranks. MPI
- * names the ranks. The mpi conduit's job is the whole launch, and stays until the process ends, as
- * does one whose conduit cannot be ended: a later ARMCI_Init goes on with the same job.
+ * names the ranks. If the conduit cannot be ended the job stays until the process ends, and a later
+ * ARMCI_Init goes on with it.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -156,24 +156,6 @@ static void register_handlers(gex_EP_t ep)
         aq_armci_fatal("the handlers cannot be registered");
 }
 
-/* The world of MPI and the ranks of a launched job are the same, in the same order, or there is no
- * ARMCI. */
-static void check_same_world(void)
-{
-    int rank, size, same, all_same;
-
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    same = (gex_Rank_t)rank == gex_System_QueryJobRank()
-           && (gex_Rank_t)size == gex_System_QueryJobSize();
-    MPI_Allreduce(&same, &all_same, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (!all_same)
-        aq_armci_fatal("MPI calls this process rank %d of %d, Aqueduct %u of %u; start the program "
-                       "with the mpirun of "
-                       "its MPI",
-                       rank, size, gex_System_QueryJobRank(), gex_System_QueryJobSize());
-}
-
 static void find_peers(void)
 {
     aq_armci.peers = calloc((size_t)aq_armci.nproc, sizeof(struct aq_armci_peer));
@@ -235,28 +217,19 @@ static void refuse(MPI_Comm comm, const char *why)
     MPI_Barrier(comm);
 }
 
-/* Starts Aqueduct over the communicator; the mpi conduit, which MPI's launcher starts, over all. */
 static gex_EP_t start_over(MPI_Comm comm)
 {
-    const char *conduit = getenv("GASNET_CONDUIT");
-    const bool is_launched = conduit != NULL && strcmp(conduit, "mpi") == 0;
     struct aqueduct_group group;
     gex_Client_t client;
     gex_EP_t ep;
 
-    if (is_launched && !are_alike(comm, MPI_COMM_WORLD))
-        refuse(comm, "the communicator is not one of all ranks in MPI_COMM_WORLD's order; over the "
-                     "mpi conduit ARMCI runs on all ranks, over GASNET_CONDUIT=smp or udp on any");
     MPI_Comm_dup(comm, &aq_armci.job_comm);
     aqueduct_mpi_group(&aq_armci.job_comm, &group);
-    if ((!is_launched && aqueduct_job_group(&group, NULL) != GASNET_OK)
-        || gex_Client_Init(&client, &ep, &aq_armci.tm, "ARMCI", NULL, NULL, 0) != GASNET_OK)
+    if (aqueduct_job_start(&group, NULL, &client, &ep, &aq_armci.tm, "ARMCI", 0) != GASNET_OK)
         aq_armci_fatal("Aqueduct does not start");
     aq_armci.me = (int)gex_System_QueryJobRank();
     aq_armci.nproc = (int)gex_System_QueryJobSize();
     aq_armci.started = true;
-    if (is_launched)
-        check_same_world();
     return ep;
 }
 
@@ -279,7 +252,7 @@ static void start(MPI_Comm comm)
         start_job(comm);
     else if (!are_alike(comm, aq_armci.job_comm))
         refuse(comm, "over this conduit ARMCI can start again with the same ranks only; over "
-                     "GASNET_CONDUIT=smp or udp with any");
+                     "GASNET_CONDUIT=smp, udp or mpi with any");
     MPI_Comm_dup(comm, &aq_armci.comm);
     aq_armci.running = true;
     aq_armci_protocol_start();

@@ -5,8 +5,6 @@
  *   halves    both halves have ARMCI at the same time
  *   turns     one half after the other, while the rest waits in MPI_Barrier
  *   again     all, all in another order, all but one, 20 times: a process holds no more than before
- *   same      all, 5 times: what each conduit can do
- *   other     all, then all in another order
  */
 #include "armci_test.h"
 
@@ -158,15 +156,6 @@ static void run_again(int times)
     CHECK_EQ(count_entries("/proc/self/task"), threads);
 }
 
-static void run_same(int times)
-{
-    for (int i = 0; i < times; i++) {
-        begin(0, rank);
-        use();
-        end();
-    }
-}
-
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -179,14 +168,8 @@ int main(int argc, char **argv)
         run_halves(5);
     else if (strcmp(way, "turns") == 0)
         run_turns(3);
-    else if (strcmp(way, "again") == 0)
-        run_again(20);
     else
-        run_same(5);
-    if (strcmp(way, "other") == 0 && begin(0, -rank)) {
-        use();
-        end();
-    }
+        run_again(20);
     MPI_Allreduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     printf("rank %d of %d %s\n", rank, size, failures == 0 ? "right" : "wrong");
     MPI_Finalize();
