@@ -86,6 +86,12 @@ int aq_bound_learn(gex_Rank_t jobrank, gex_EP_Index_t index, struct aq_bound bou
     return rc;
 }
 
+/* acquire: pairs with the release where it is bound */
+static inline const struct aq_segment *aq_bound_segment(const struct aq_ep *ep)
+{
+    return atomic_load_explicit(&ep->segment, memory_order_acquire);
+}
+
 static struct aq_bound aq_bound_own(gex_EP_Index_t index)
 {
     const struct aq_ep *ep = aq_ep_at(index);
@@ -94,10 +100,8 @@ static struct aq_bound aq_bound_own(gex_EP_Index_t index)
 
     if (ep == NULL)
         return (struct aq_bound){ NULL, 0 };
-    /* acquire: pairs with the release where it is bound */
-    segment = atomic_load_explicit(&ep->segment, memory_order_acquire);
-    /* read once: it may become 0 at any time */
-    size = segment == NULL ? 0 : aq_segment_size(segment);
+    segment = aq_bound_segment(ep);
+    size = segment == NULL ? 0 : aq_segment_size(segment); /* once: it may become 0 at any time */
     return size == 0 ? (struct aq_bound){ NULL, 0 } : (struct aq_bound){ segment->base, size };
 }
 
@@ -118,17 +122,29 @@ struct aq_bound aq_bound_find(gex_Rank_t jobrank, gex_EP_Index_t index)
     return bound;
 }
 
-bool aq_bound_is_self(const void *addr, size_t nbytes)
+const struct aq_mk_ops *aq_bound_kind(const void *addr, size_t nbytes)
 {
-    if (AQ_LIKELY(aq_bound_contains(aq_job.rank, addr, nbytes)))
-        return true;
+    const struct aq_segment *segment;
+
+    if (aq_job.bound == NULL)
+        return NULL;
+    if (AQ_LIKELY(aq_bound_contains(aq_job.rank, addr, nbytes))) {
+        segment = aq_bound_segment(&aq_job.ep);
+        /* what attach has allocated is the host's before it is bound */
+        return segment == NULL ? &aq_mk_host : segment->mk;
+    }
     for (gex_EP_Index_t index = 1; aq_ep_at(index) != NULL; index++) {
         const struct aq_bound bound = aq_bound_own(index);
 
         if (bound.size != 0 && aq_bounds_contain(&bound, addr, nbytes))
-            return true;
+            return aq_bound_segment(aq_ep_at(index))->mk;
     }
-    return false;
+    return NULL;
+}
+
+bool aq_bound_is_self(const void *addr, size_t nbytes)
+{
+    return aq_bound_kind(addr, nbytes) != NULL;
 }
 
 void aq_bound_check_long(gex_Rank_t jobrank, const void *dest, size_t nbytes)
@@ -136,11 +152,18 @@ void aq_bound_check_long(gex_Rank_t jobrank, const void *dest, size_t nbytes)
 #if GASNET_SEGMENT_EVERYTHING
     (void)jobrank, (void)dest, (void)nbytes;
 #else
-    if (nbytes != 0 && !(aq_job.bound != NULL && aq_bound_is_self(dest, nbytes)))
+    if (nbytes != 0 && !aq_bound_is_self(dest, nbytes))
         aq_fatal("rank %u sent a long message to [%p, +%zu), which is not inside a segment of this "
                  "process",
                  jobrank, dest, nbytes);
 #endif
+}
+
+void aq_bound_place_long(gex_Rank_t jobrank, void *dest, const void *payload, size_t nbytes)
+{
+    aq_bound_check_long(jobrank, dest, nbytes);
+    if (nbytes != 0)
+        aq_mk_at(dest, nbytes)->copy_in(dest, payload, nbytes);
 }
 
 void aq_bound_fini(void)

@@ -24,6 +24,7 @@
 #include "base/aq_conduit_info.h"
 #include "gasnetex.h"
 
+struct aq_segment;        /* core/aq_job.h: memory that this process offers to others */
 struct aq_op;             /* core/aq_op.h: one operation, with counts of what it waits for */
 struct aq_spawn_provider; /* other/spawn/aq_spawn_provider.h: how jobs are started */
 struct aq_coll_team;      /* extended/aq_coll.h: the collectives' state of a team */
@@ -159,11 +160,10 @@ struct aq_conduit_ops {
     int (*segment_ready)(void);
     /* Collective: the attach is refused. Undoes segment_attach and segment_ready. */
     void (*segment_detach)(void);
-    /* This process binds [addr, addr+size) to a further endpoint: from now on the range is a target
-     * of put and get. AQ_OK or negative, logged. */
-    int (*segment_bind)(void *addr, uintptr_t size);
-    /* Returns true if long messages of any length reach memory of jobrank that is bound and not
-     * mapped. */
+    /* This process binds a segment to a further endpoint: from now on its memory, of whatever kind
+     * (segment->mk), is a target of put and get. AQ_OK or negative, logged. */
+    int (*segment_bind)(const struct aq_segment *segment);
+    /* Do long messages of any length reach memory of jobrank that is bound and not mapped? */
     bool (*segment_reaches)(gex_Rank_t jobrank);
     /* Called once as the process ends in order, on any thread, perhaps in a handler, after the
      * job's shutdown is announced. Waits at most max_ns until the peers have received what was sent

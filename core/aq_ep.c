@@ -131,9 +131,9 @@ int gex_EP_BindSegment(gex_EP_t handle, gex_Segment_t segment_handle, gex_Flags_
     aq_lock_acquire(&aq_eps.lock);
     fault = aq_ep_bind_fault(ep, segment);
     if (fault == NULL)
-        rc = aq_job.local->segment_bind(segment->base, aq_segment_size(segment));
+        rc = aq_job.local->segment_bind(segment);
     if (fault == NULL && rc == AQ_OK)
-        rc = aq_job.remote->segment_bind(segment->base, aq_segment_size(segment));
+        rc = aq_job.remote->segment_bind(segment);
     if (fault == NULL && rc == AQ_OK) {
         segment->bound++;
         if (ep == &aq_job.ep)

@@ -37,8 +37,19 @@ int aq_bound_learn(gex_Rank_t jobrank, gex_EP_Index_t index, struct aq_bound bou
 /** aq_bound_find - the segment of an endpoint, own or published; size 0: none is known. */
 struct aq_bound aq_bound_find(gex_Rank_t jobrank, gex_EP_Index_t index);
 
-/** aq_bound_is_self - returns true if [addr, addr+nbytes) is inside a segment bound by this
- * process. */
+/** aq_bound_kind - the kind of memory of the segment that this process has bound and that contains
+ *  [addr, addr+nbytes); NULL: none does. */
+const struct aq_mk_ops *aq_bound_kind(const void *addr, size_t nbytes);
+
+/** aq_mk_at - the same for any memory of this process: what is in no segment is the host's. */
+static inline const struct aq_mk_ops *aq_mk_at(const void *addr, size_t nbytes)
+{
+    const struct aq_mk_ops *mk = aq_bound_kind(addr, nbytes);
+
+    return mk == NULL ? &aq_mk_host : mk;
+}
+
+/** aq_bound_is_self - is [addr, addr+nbytes) inside a segment bound by this process? */
 bool aq_bound_is_self(const void *addr, size_t nbytes);
 
 /**
@@ -47,6 +58,9 @@ bool aq_bound_is_self(const void *addr, size_t nbytes);
  * with GASNET_SEGMENT_EVERYTHING any memory will do.
  */
 void aq_bound_check_long(gex_Rank_t jobrank, const void *dest, size_t nbytes);
+
+/** aq_bound_place_long - check it so, and copy the payload there. */
+void aq_bound_place_long(gex_Rank_t jobrank, void *dest, const void *payload, size_t nbytes);
 
 /** aq_bound_fini - the job has ended: forget what was published. */
 void aq_bound_fini(void);

@@ -15,6 +15,7 @@
 #include "gasnetex.h"
 
 #include "core/aq_conduit.h"
+#include "core/aq_mk.h"
 #include "base/aq_lock.h"
 
 struct aq_client {
@@ -26,8 +27,9 @@ struct aq_client {
 /* A destroyed segment has size 0. The object lives as long as an endpoint refers to it, which is
  * for the rest of the job. */
 struct aq_segment {
-    void *base;             /* unchanged when the segment is destroyed */
-    uintptr_t _Atomic size; /* becomes 0 then, while handlers on other threads may read it */
+    const struct aq_mk_ops *mk; /* the kind of its memory */
+    void *base;                 /* stays when the segment is destroyed */
+    uintptr_t _Atomic size;     /* becomes 0 then, while handlers on other threads may look at it */
     void *_Atomic cdata;
     bool is_ours; /* the library allocated the memory */
     /* in core/aq_segment.c's list of segments that a client has made */

@@ -4,9 +4,49 @@
  * No other handle can exist, so the other calls have no valid argument and report that.
  * See       GASNet-EX specification 0.19, Memory kinds. SPDX-License-Identifier: BSD-3-Clause
  */
+#define _GNU_SOURCE 1
+#include "core/aq_mk.h"
+
+#include <sys/mman.h>
+
 #include "gasnet_mk.h"
 
 #include "base/aq_log.h"
+#include "base/aq_rc.h"
+#include "base/aq_word.h"
+
+/* --- host memory --- */
+
+static int aq_mk_host_alloc(uintptr_t size, void **base_out)
+{
+    void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (base == MAP_FAILED)
+        return AQ_ERR_SYS;
+    *base_out = base;
+    return AQ_OK;
+}
+
+static void aq_mk_host_free(void *base, uintptr_t size)
+{
+    munmap(base, size);
+}
+
+const struct aq_mk_ops aq_mk_host = {
+    .is_host = true,
+    .alloc = aq_mk_host_alloc,
+    .free = aq_mk_host_free,
+    .copy_in = aq_word_write,
+    .copy_out = aq_word_read,
+};
+
+const struct aq_mk_ops *aq_mk_find(gex_MK_t kind)
+{
+    return kind == GEX_MK_HOST ? &aq_mk_host : NULL;
+}
+
+/* --- the interface: kinds that clients make --- */
 
 static const char *aq_mk_class_name(gex_MK_Class_t mk_class)
 {

@@ -43,9 +43,9 @@ void aq_nosup_segment_detach(void)
 {
 }
 
-int aq_nosup_segment_bind(void *addr, uintptr_t size)
+int aq_nosup_segment_bind(const struct aq_segment *segment)
 {
-    (void)addr, (void)size;
+    (void)segment;
     return AQ_OK;
 }
 

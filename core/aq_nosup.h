@@ -20,8 +20,8 @@ void aq_nosup_quiesce(void);
 int aq_nosup_segment_attach(uintptr_t size, void **base_io); /* AQ_OK */
 int aq_nosup_segment_ready(void);                            /* AQ_OK */
 void aq_nosup_segment_detach(void);
-int aq_nosup_segment_bind(void *addr, uintptr_t size); /* AQ_OK */
-bool aq_nosup_segment_reaches(gex_Rank_t jobrank);     /* true */
+int aq_nosup_segment_bind(const struct aq_segment *segment); /* AQ_OK */
+bool aq_nosup_segment_reaches(gex_Rank_t jobrank);           /* true */
 void aq_nosup_exit(uint64_t max_ns);
 unsigned aq_nosup_poll(bool replies_only);       /* 0 */
 extern const atomic_uint_fast64_t aq_nosup_busy; /* 0 */

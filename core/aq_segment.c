@@ -267,6 +267,7 @@ static int aq_segment_take(uintptr_t size)
         rc = aq_job.remote->segment_attach(size, &aq_job.segment.base);
     if (rc != AQ_OK)
         return rc;
+    aq_job.segment.mk = &aq_mk_host;
     aq_segment_set_size(&aq_job.segment, size);
     aq_job.attached = true;
     aq_tm_segments_came();
@@ -357,7 +358,7 @@ void aq_segment_fini(void)
         struct aq_segment *segment = aq_segments.first;
 
         if (segment->is_ours && aq_segment_size(segment) != 0)
-            munmap(segment->base, aq_segment_size(segment));
+            segment->mk->free(segment->base, aq_segment_size(segment));
         aq_segment_free(segment);
     }
 }
@@ -377,7 +378,7 @@ static const char *aq_segment_create_fault(gex_Segment_t *segment_p, gex_Client_
         return "the output is NULL";
     if (client != (gex_Client_t)(void *)&aq_job.client)
         return "this is not the job's client";
-    if (kind != GEX_MK_HOST)
+    if (aq_mk_find(kind) == NULL)
         return "the kind is not GEX_MK_HOST, and there is no other here";
     if (flags != 0)
         return "flags must be 0";
@@ -408,12 +409,11 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
     if (segment == NULL)
         return aq_fail(GASNET_ERR_RESOURCE, "gex_Segment_Create: no memory");
     segment->base = addr;
+    segment->mk = aq_mk_find(kind);
     if (addr == NULL) {
         segment->is_ours = true;
         length = length > UINTPTR_MAX - AQ_PAGE_SIZE ? length : aq_round_up(length, AQ_PAGE_SIZE);
-        segment->base = mmap(NULL, length, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (segment->base == MAP_FAILED) {
+        if (segment->mk->alloc(length, &segment->base) != AQ_OK) {
             free(segment);
             return aq_fail(GASNET_ERR_RESOURCE,
                            "gex_Segment_Create: cannot map %.1f MB: %s; look at "
@@ -432,6 +432,7 @@ void gex_Segment_Destroy(gex_Segment_t handle, gex_Flags_t flags)
     aq_check_started(__func__);
     AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_DESTROY, GEX_RANK_INVALID, 0);
     struct aq_segment *segment = aq_segment(handle);
+    const struct aq_mk_ops *mk;
     void *base;
     uintptr_t size;
     bool is_ours;
@@ -450,6 +451,7 @@ void gex_Segment_Destroy(gex_Segment_t handle, gex_Flags_t flags)
     if (segment == &aq_job.segment)
         aq_fatal("gex_Segment_Destroy of the segment that gex_Segment_Attach made; it stays for as "
                  "long as the job");
+    mk = segment->mk;
     base = segment->base;
     size = aq_segment_size(segment);
     is_ours = segment->is_ours;
@@ -457,7 +459,7 @@ void gex_Segment_Destroy(gex_Segment_t handle, gex_Flags_t flags)
     if (aq_ep_release_segment(segment))
         aq_segment_free(segment); /* otherwise endpoints still refer to it */
     if (is_ours)
-        munmap(base, size);
+        mk->free(base, size);
 }
 
 /* --- queries --- */
@@ -501,11 +503,13 @@ void *gex_Segment_QueryCData(gex_Segment_t segment)
     return atomic_load_explicit(&aq_segment(segment)->cdata, memory_order_acquire);
 }
 
-/* Returns the address of a segment for loads and stores of this process, or NULL. */
-static void *aq_segment_mapping(gex_Rank_t jobrank, gex_EP_Index_t index, void *owner)
+/* Where this process reaches a segment with loads and stores, or NULL. */
+static void *aq_segment_mapping(gex_Rank_t jobrank, gex_EP_Index_t index, struct aq_bound bound)
 {
+    void *owner = bound.addr;
+
     if (index != 0)
-        return jobrank == aq_job.rank ? owner : NULL;
+        return jobrank == aq_job.rank && aq_mk_at(owner, bound.size)->is_host ? owner : NULL;
     return aq_job.map[jobrank] == AQ_NOT_MAPPED ? NULL : aq_rma_ptr(aq_job.map[jobrank], owner);
 }
 
@@ -526,7 +530,7 @@ static uintptr_t aq_segment_look_up(const char *call, gex_TM_t tm, gex_Rank_t ra
     jobrank = aq_tm_jobrank(tm, rank);
     bound = aq_bound_find(jobrank, index);
     *owner_out = bound.addr;
-    *local_out = aq_segment_mapping(jobrank, index, bound.addr);
+    *local_out = aq_segment_mapping(jobrank, index, bound);
     return bound.size;
 }
 

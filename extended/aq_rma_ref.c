@@ -49,7 +49,7 @@ void aq_ref_check_range(gex_Token_t token, const char *what, const void *addr, s
 #else
     gex_Token_Info_t info;
 
-    if (AQ_LIKELY(aq_job.bound != NULL && aq_bound_is_self(addr, nbytes)))
+    if (AQ_LIKELY(aq_bound_is_self(addr, nbytes)))
         return;
     gex_Token_Info(token, &info, GEX_TI_SRCRANK);
     aq_fatal("rank %u asked for a %s of [%p, +%zu), which is not inside a segment of this process",
@@ -73,7 +73,7 @@ static void aq_ref_on_put_medium(gex_Token_t token, void *buf, size_t nbytes,
     void *dest = aq_ptr_of_args(dest_high, dest_low);
 
     aq_ref_check_range(token, "put", dest, nbytes);
-    aq_word_write(dest, buf, nbytes);
+    aq_mk_at(dest, nbytes)->copy_in(dest, buf, nbytes);
     aq_ref_acknowledge(token, op_high, op_low);
 }
 
@@ -167,7 +167,7 @@ static void aq_ref_on_get_request(gex_Token_t token, gex_AM_Arg_t src_high, gex_
 
     aq_ref_check_range(token, "get", src, nbytes);
     if (aq_is_word(src, nbytes)) {
-        aq_word_read(&word, src, nbytes);
+        aq_mk_at(src, nbytes)->copy_out(&word, src, nbytes);
         src = &word;
     }
     aq_am_reply_medium(token, AQ_HIDX_GET_DATA, src, nbytes, GEX_EVENT_NOW, 0, 4, args);
@@ -177,10 +177,11 @@ static void aq_ref_on_get_data(gex_Token_t token, void *buf, size_t nbytes, gex_
                                gex_AM_Arg_t dest_low, gex_AM_Arg_t op_high, gex_AM_Arg_t op_low)
 {
     struct aq_op *op = aq_ptr_of_args(op_high, op_low);
+    void *dest = aq_ptr_of_args(dest_high, dest_low);
 
     (void)token;
     aq_op_acquire(op);
-    aq_word_write(aq_ptr_of_args(dest_high, dest_low), buf, nbytes);
+    aq_mk_at(dest, nbytes)->copy_in(dest, buf, nbytes);
     aq_op_end(op, GEX_EC_GET, 1);
 }
 

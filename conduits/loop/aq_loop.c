@@ -27,7 +27,6 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "base/aq_state.h"
-#include "base/aq_word.h"
 #include "conduits/loop/include/loop_const.h"
 #include "core/aq_am.h"
 #include "core/aq_ep.h"
@@ -268,9 +267,7 @@ static void aq_loop_deliver(struct aq_loop_datagram *datagram, enum aq_loop_chan
 
     if (head->kind == AQ_AM_LONG) {
         in.payload = (void *)(uintptr_t)head->dest;
-        aq_bound_check_long(head->jobrank, in.payload, in.nbytes);
-        if (in.nbytes != 0)
-            aq_word_write(in.payload, datagram->payload, in.nbytes);
+        aq_bound_place_long(head->jobrank, in.payload, datagram->payload, in.nbytes);
     }
     aq_counter_add(&aq_loop.peers[head->jobrank].handled, 1);
     aq_am_deliver(&in);

@@ -20,7 +20,6 @@
 #include "core/aq_am_deliver.h"
 #include "core/aq_ep.h"
 #include "base/aq_log.h"
-#include "base/aq_word.h"
 
 #define AQ_IN_REPLIES    32u /* replies in a row before a test for requests only */
 #define AQ_IN_COMING_MAX 32u /* rendezvous payloads of a channel received at a time */
@@ -271,9 +270,7 @@ static inline bool aq_mpi_in_run_packet(struct aq_mpi_am *am, struct aq_mpi_foun
     void *payload = message->payload;
 
     if (message->head.kind == AQ_AM_LONG) {
-        aq_bound_check_long(source, message->dest, message->nbytes);
-        if (message->nbytes != 0)
-            aq_word_write(message->dest, payload, message->nbytes);
+        aq_bound_place_long(source, message->dest, payload, message->nbytes);
         payload = message->dest;
     } else if (message->head.kind == AQ_AM_MEDIUM && payload == NULL) {
         payload = (void *)(uintptr_t)message->args; /* an empty payload still needs an address */

@@ -20,7 +20,13 @@ static int aq_smp_probe(char *why, size_t len)
     return AQ_OK;
 }
 
-/* The kernel copies, if it permits that. */
+/* Its peers reach it through the kernel. */
+static int aq_smp_segment_bind(const struct aq_segment *segment)
+{
+    return aq_shm_cma_allow(segment->base, aq_segment_size(segment));
+}
+
+/* Through the kernel, if it allows that. */
 static bool aq_smp_segment_reaches(gex_Rank_t jobrank)
 {
     return aq_shm_cma_reaches(aq_job_local_index(jobrank));
@@ -100,7 +106,7 @@ const struct aq_conduit_ops aq_smp_conduit = {
     .segment_attach = aq_shm_segment_attach,
     .segment_ready = aq_nosup_segment_ready,
     .segment_detach = aq_shm_segment_detach,
-    .segment_bind = aq_shm_cma_allow,
+    .segment_bind = aq_smp_segment_bind,
     .segment_reaches = aq_smp_segment_reaches,
     .exit = aq_nosup_exit,
     .am_send = aq_smp_am_send,

@@ -20,7 +20,6 @@
 #include "core/aq_ep.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "base/aq_word.h"
 
 #define AQ_UDP_INLINE_MAX   512u  /* bytes of a payload that is copied into the head */
 #define AQ_UDP_HEAD_MAX     160u  /* bytes of a header and the longest frame head of a message */
@@ -340,9 +339,7 @@ static unsigned aq_udp_am_receive_one(struct aq_udp_peer *peer, enum aq_udp_chan
             aq_udp_am_run_aligned(peer, channel, frame);
         return 1;
     case AQ_UDP_F_LONG:
-        aq_bound_check_long(peer->rank, (void *)(uintptr_t)frame->addr, frame->nbytes);
-        if (frame->nbytes != 0)
-            aq_word_write((void *)(uintptr_t)frame->addr, data, frame->nbytes);
+        aq_bound_place_long(peer->rank, (void *)(uintptr_t)frame->addr, data, frame->nbytes);
         aq_udp_am_run(peer, channel, frame, AQ_AM_LONG, (void *)(uintptr_t)frame->addr,
                       frame->nbytes);
         return 1;
