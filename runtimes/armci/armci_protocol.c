@@ -288,12 +288,13 @@ void aq_armci_protocol_end(void)
     memset(aq_armci_counters, 0, sizeof(aq_armci_counters));
 }
 
-/* The chunk that begins after done bytes: the first is smaller, so that the pipeline starts sooner.
- * */
+/* The chunk that begins after done bytes. The first is small, so that the pipeline starts sooner.
+ * Each next one is twice as large until they are whole: where the wire is half as fast as a copy,
+ * or slower, a chunk's copy ends before the wire is done with the one before. */
 static size_t chunk_after(size_t done, size_t bytes)
 {
-    const size_t chunk = aq_armci_protocol.chunk, first = aq_armci_protocol.first;
-    const size_t most = done == 0 && bytes > chunk && first < chunk ? first : chunk;
+    const size_t chunk = aq_armci_protocol.chunk, next = done + aq_armci_protocol.first;
+    const size_t most = bytes > chunk && next < chunk ? next : chunk;
 
     return bytes - done < most ? bytes - done : most;
 }

@@ -35,7 +35,7 @@ struct aq_armci_protocol {
     bool stats;     /* AQ_ARMCI_STATS: the counters are printed at the end */
     int buffers;    /* AQ_ARMCI_BUFFERS */
     size_t chunk;   /* AQ_ARMCI_CHUNK: bytes of a buffer */
-    size_t first;   /* AQ_ARMCI_FIRST_CHUNK: bytes of the first chunk */
+    size_t first;   /* AQ_ARMCI_FIRST_CHUNK: bytes of the first chunk; the next ones double */
 };
 extern struct aq_armci_protocol aq_armci_protocol;
 

@@ -71,6 +71,12 @@ ends()
 check "heap builds" cc -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I"$AQ_SRC/runtimes/armci" \
     heap.c "$AQ_SRC/runtimes/armci/armci_heap.c" -o heap
 check "heap" ./heap
+mkdir pipeline
+cp "$AQ_SRC"/tests/armci/pipeline/*.h "$AQ_SRC"/runtimes/armci/armci_protocol.[ch] pipeline
+mv pipeline.c pipeline
+check "pipeline builds" cc -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE pipeline/pipeline.c \
+    pipeline/armci_protocol.c -o pipeline/run
+check "pipelines in virtual time" pipeline/run
 for program in transfers handles memory sync messages programs; do
     builds $program
     case $program in sync | messages | programs) check "$program, 1 rank" right smp 1 "./$program" ;; esac
