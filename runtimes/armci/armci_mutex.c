@@ -130,15 +130,23 @@ static void wake_sleeper(struct mutex *mutex)
     aq_armci_futex_wake(&mutex->word);
 }
 
+/* Gives the mutex back if nobody waits for it. */
+static bool try_give(struct mutex *mutex)
+{
+    uint32_t word = HELD;
+
+    /* release: pairs with the acquires of taking it */
+    return atomic_compare_exchange_strong_explicit(&mutex->word, &word, 0, memory_order_release,
+                                                   memory_order_relaxed);
+}
+
 /* Returns the rank that holds the mutex from now on and has to be told so, or -1. */
 static int give(struct part *part, struct mutex *mutex)
 {
-    uint32_t word = HELD;
+    uint32_t word;
     int next = -1;
 
-    /* release: pairs with the acquires of taking it */
-    if (atomic_compare_exchange_strong_explicit(&mutex->word, &word, 0, memory_order_release,
-                                                memory_order_relaxed))
+    if (try_give(mutex))
         return -1;
     aq_armci_lock_take(&part->lock);
     word = atomic_load_explicit(&mutex->word, memory_order_acquire); /* pairs with who set QUEUE */
@@ -419,8 +427,25 @@ int PARMCI_Destroy_mutexes(void)
 }
 AQ_ARMCI_TWIN(Destroy_mutexes);
 
+/* The mutex, if it is there and its host's memory is mapped; NULL asks lock() or unlock() to look
+ * closer. */
+static inline struct mutex *mapped_mutex(int mutex, int proc)
+{
+    const struct armcix_mutex_hdl_s *set = the_set;
+
+    if (AQ_ARMCI_CHECKS || set == NULL || !aq_armci.running || !aq_armci_is_proc(proc)
+        || (unsigned)mutex >= (unsigned)set->counts[proc]
+        || !aq_armci_is_local(&aq_armci.peers[proc]))
+        return NULL;
+    return mutex_at(set->parts[proc], mutex);
+}
+
 void PARMCI_Lock(int mutex, int proc)
 {
+    struct mutex *mapped = mapped_mutex(mutex, proc);
+
+    if (AQ_LIKELY(mapped != NULL && try_take(mapped)))
+        return;
     if (the_set == NULL && aq_armci.running && aq_armci.nproc == 1)
         return; /* with one process GA makes none */
     lock("ARMCI_Lock", the_set, mutex, proc, false);
@@ -429,6 +454,10 @@ AQ_ARMCI_TWIN(Lock);
 
 void PARMCI_Unlock(int mutex, int proc)
 {
+    struct mutex *mapped = mapped_mutex(mutex, proc);
+
+    if (AQ_LIKELY(mapped != NULL && !aq_armci.peers[proc].dirty && try_give(mapped)))
+        return;
     if (the_set == NULL && aq_armci.running && aq_armci.nproc == 1)
         return; /* as above */
     unlock("ARMCI_Unlock", the_set, mutex, proc);
