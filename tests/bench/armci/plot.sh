@@ -13,7 +13,7 @@ trap 'rm -f "$script"' EXIT
 begin()
 {
     unit=$4 curves=''
-    cat >>"$script" <<END
+    head=$(cat <<END
 reset
 set terminal svg size 820,600 dynamic background rgb 'white' font 'sans,13'
 set output '$dir/$1'
@@ -27,6 +27,7 @@ set key below maxcols 2 samplen 3
 set grid lc rgb '#cccccc'
 set xtics ('8' 8, '64' 64, '512' 512, '4 Ki' 4096, '64 Ki' 65536, '1 Mi' 1048576, '16 Mi' 16777216)
 END
+    )
 }
 
 # curve TITLE COLOUR STYLE SECTION ROW [OTHER]: the row's times over its sizes, or those of what it
@@ -46,7 +47,7 @@ curve()
 
 finish()
 {
-    [ -z "$curves" ] || printf 'plot %s\nunset output\n' "$curves" >>"$script"
+    [ -z "$curves" ] || printf '%s\nplot %s\nunset output\n' "$head" "$curves" >>"$script"
 }
 
 number=0
