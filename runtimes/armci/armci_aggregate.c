@@ -30,7 +30,9 @@ struct aq_armci_batch {
     enum aq_armci_way way;
     int proc;
     size_t npieces, room;
-    bool is_uniform; /* all are as long as the first */
+    size_t last_room; /* of the list before: the next one is likely to be as long */
+    bool is_uniform;  /* all are as long as the first */
+    bool has_values;
     void *block;
     struct columns list;
 };
@@ -57,7 +59,8 @@ static struct columns columns_of(void *block, size_t room)
 
 static void make_room(struct aq_armci_batch *batch)
 {
-    const size_t room = batch->room == 0 ? MIN_PIECES : 2 * batch->room, n = batch->npieces;
+    const size_t n = batch->npieces, fresh = batch->last_room > 0 ? batch->last_room : MIN_PIECES;
+    const size_t room = batch->room == 0 ? fresh : 2 * batch->room;
     void *block = malloc(room * (2 * sizeof(void *) + sizeof(size_t) + sizeof(uint64_t)));
     const struct columns old = batch->list;
 
@@ -80,13 +83,15 @@ static void append(struct aq_armci_batch *batch, void *local, void *remote, size
 {
     const size_t i = batch->npieces;
 
-    if (i == batch->room)
+    if (AQ_UNLIKELY(i == batch->room))
         make_room(batch);
     batch->list.local[i] = is_value ? NULL : local;
     batch->list.remote[i] = remote;
     batch->list.bytes[i] = bytes;
-    if (is_value)
+    if (is_value) {
         memcpy(&batch->list.value[i], local, bytes);
+        batch->has_values = true;
+    }
     batch->is_uniform = i == 0 || (batch->is_uniform && bytes == batch->list.bytes[0]);
     batch->npieces++;
 }
@@ -111,6 +116,17 @@ void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum 
     AQ_ARMCI_COUNT(aggregated, 1);
     if (!aq_armci_protocol.aggregate)
         aq_armci_batch_start(handle, batch);
+}
+
+bool aq_armci_batch_run(armci_hdl_t *handle, enum aq_armci_way way, int proc, void *local,
+                        void *remote, int bytes)
+{
+    struct aq_armci_batch *batch = aq_armci_batch_of(handle);
+
+    if (batch == NULL || bytes <= 0 || !aq_armci_is_proc(proc) || local == NULL || remote == NULL)
+        return false;
+    aq_armci_batch_add(handle, batch, way, proc, local, remote, (size_t)bytes, false);
+    return true;
 }
 
 void aq_armci_batch_section(armci_hdl_t *handle, struct aq_armci_batch *batch,
@@ -173,7 +189,7 @@ void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch)
     if (n == 0)
         return;
     aq_armci_order_after(batch->proc);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; batch->has_values && i < n; i++)
         if (batch->list.local[i] == NULL)
             batch->list.local[i] = &batch->list.value[i];
     AQ_ARMCI_COUNT(aggregate_calls, 1);
@@ -184,6 +200,8 @@ void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch)
         aq_armci_attach(handle, batch->proc, start_lists(batch, lists), lists);
         aq_armci_attach_owned(handle, batch->proc, batch->block);
     }
+    batch->last_room = batch->room;
     batch->npieces = batch->room = 0;
+    batch->has_values = false;
     batch->block = NULL;
 }

@@ -108,6 +108,8 @@ AQ_ARMCI_TWIN(Get);
 
 int PARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle)
 {
+    if (handle != NULL && aq_armci_batch_run(handle, AQ_ARMCI_GET, proc, dst, src, bytes))
+        return 0;
     return get_nb("ARMCI_NbGet", src, NULL, dst, NULL, &bytes, 0, proc, handle);
 }
 AQ_ARMCI_TWIN(NbGet);

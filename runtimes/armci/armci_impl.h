@@ -258,6 +258,10 @@ enum aq_armci_way { AQ_ARMCI_PUT, AQ_ARMCI_GET };
  * copied now. */
 void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum aq_armci_way way,
                         int proc, void *local, void *remote, size_t bytes, bool is_value);
+/* The same for a contiguous transfer by any handle: false if that collects nothing, or an argument
+ * has to be looked at. */
+bool aq_armci_batch_run(armci_hdl_t *handle, enum aq_armci_way way, int proc, void *local,
+                        void *remote, int bytes);
 void aq_armci_batch_section(armci_hdl_t *handle, struct aq_armci_batch *batch,
                             enum aq_armci_way way, int proc,
                             const struct aq_armci_section *section);

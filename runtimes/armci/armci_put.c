@@ -145,6 +145,8 @@ AQ_ARMCI_TWIN(Put);
 
 int PARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle)
 {
+    if (handle != NULL && aq_armci_batch_run(handle, AQ_ARMCI_PUT, proc, src, dst, bytes))
+        return 0;
     return put_nb("ARMCI_NbPut", src, NULL, dst, NULL, &bytes, 0, proc, handle);
 }
 AQ_ARMCI_TWIN(NbPut);
