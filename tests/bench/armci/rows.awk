@@ -51,8 +51,8 @@ END { if (form == "json") print (NR == 0 ? "[]" : "\n]") }
 form == "markdown" && NR == 1 {
     print "<!-- SPDX-License-Identifier: BSD-3-Clause -->\n# What ARMCI costs\n"
     print "<!-- Written by `aq-bench armci --markdown FILE --plot DIR`. -->\n"
-    print "`aq-bench armci`" (how == "quick" ? " --quick" : "") ", " date " UTC. " \
-        "[armci.md](../armci.md#figures) says how to read the rows and has the plots.\n"
+    print "`aq-bench armci`" (how == "quick" ? " --quick" : "") ", " date " UTC. " machine ". " \
+        "[armci.md](../armci.md#figures) says how to read the rows and has the plots."
 }
 form == "markdown" {
     if ($1 != section)

@@ -213,7 +213,12 @@ if [ -s "$work/beside" ]; then
     cat "$work/beside" >>"$work/rows"
 fi
 [ -z "$json" ] || awk -v form=json -f "$here/rows.awk" "$work/rows" >"$json" || exit 2
-[ -z "$markdown" ] || awk -v form=markdown -v how="$how" -v date="$(date -u '+%Y-%m-%d, %H:%M')" \
+machine()
+{
+    echo "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors; Linux $(uname -r);" \
+        "load average at the end $(cut -d ' ' -f 2 /proc/loadavg)"
+}
+[ -z "$markdown" ] || awk -v form=markdown -v how="$how" -v date="$(date -u '+%Y-%m-%d, %H:%M')" -v machine="$(machine)" \
     -f "$here/rows.awk" "$work/rows" >"$markdown" || exit 2
 [ -z "$plot" ] || sh "$here/plot.sh" "$work/rows" "$plot" || exit 2
 awk -F'|' '{ n[$10]++ } END { printf "# %d ok, %d MISSED, %d noise\n", n["ok"], n["MISSED"], n["noise"] }' "$work/rows"
