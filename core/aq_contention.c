@@ -3,8 +3,9 @@
  *
  * A yield that returns as fast as the fastest so far has found nobody: whoever was seen on this
  * core sleeps, or has moved since it published its own. Looks are then left out for a while. A
- * yield that takes a good part of a scheduler period gave the core to a program that does not wait:
- * for a while, the longer the more it took, threads sleep where they would have yielded.
+ * yield that takes a good part of a scheduler period, and after which few messages are there, gave
+ * the core to a program that does not wait: for a while, the longer the more it took, threads sleep
+ * where they would have yielded.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -40,15 +41,17 @@ static void aq_contention_publish(uint16_t core)
                           memory_order_relaxed);
 }
 
-static bool aq_contention_find_peer(uint16_t core)
+static uint32_t aq_contention_count_peers(uint16_t core)
 {
     const struct aq_spawn_info *info = aq_spawn_info();
     const _Atomic uint16_t *cores = aq_contention_cores();
 
-    for (uint32_t i = 0; i < info->host_size; i++)
-        if (atomic_load_explicit(&cores[i], memory_order_relaxed) == core && i != info->host_rank)
-            return true;
-    return false;
+    uint32_t peers = 0;
+
+    for (uint32_t i = 0; i < info->host_size && peers < AQ_CROWD; i++)
+        peers +=
+            atomic_load_explicit(&cores[i], memory_order_relaxed) == core && i != info->host_rank;
+    return peers;
 }
 
 bool aq_contention_look(void)
@@ -56,7 +59,7 @@ bool aq_contention_look(void)
     struct aq_contention *self = &aq_contention_self;
     const int number = sched_getcpu();
 
-    self->is_shared = false;
+    self->peers = 0;
     if (number < 0)
         return false;
     /* another thread of this rank may have published another core meanwhile; the next move tells */
@@ -66,8 +69,8 @@ bool aq_contention_look(void)
         self->unneeded--;
         return false;
     }
-    self->is_shared = aq_contention_find_peer(self->core);
-    return self->is_shared;
+    self->peers = aq_contention_count_peers(self->core);
+    return self->peers != 0;
 }
 
 void aq_contention_retire(void)
@@ -80,7 +83,7 @@ static void aq_contention_note_nobody(struct aq_contention *self)
 {
     self->backoff = self->backoff == 0 ? 1 : MIN(2 * self->backoff, AQ_LOOKS_LEFT_OUT);
     self->unneeded = self->backoff;
-    self->is_shared = false;
+    self->peers = 0;
 }
 
 /* One slow yield in many is a period that any program may lose. */
@@ -93,17 +96,20 @@ static void aq_contention_note_slow(struct aq_contention *self, uint64_t now, ui
     self->slow_until = now + AQ_SLOW_PAUSE * took;
 }
 
-void aq_contention_yield(void)
+uint64_t aq_contention_yield(void)
 {
-    struct aq_contention *self = &aq_contention_self;
     const uint64_t began = aq_now_ns();
-    uint64_t now, took;
 
     sched_yield();
-    now = aq_now_ns();
-    took = now - began;
-    if (took >= AQ_SLOW_YIELD_NS) {
-        aq_contention_note_slow(self, now, took);
+    return aq_now_ns() - began;
+}
+
+void aq_contention_judge(uint64_t took, unsigned served)
+{
+    struct aq_contention *self = &aq_contention_self;
+
+    if (took / (1 + served) >= AQ_SLOW_YIELD_NS) {
+        aq_contention_note_slow(self, aq_now_ns(), took);
         return;
     }
     self->slow_until = 0;

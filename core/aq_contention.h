@@ -18,8 +18,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define AQ_CROWD 4u
+
 struct aq_contention {
-    bool is_shared;      /* the last look found a peer on this core */
+    uint32_t peers;      /* that the last look found on this core; AQ_CROWD: so many or more */
     uint16_t core;       /* published: number + 1 */
     uint32_t unneeded;   /* looks that are still left out, since nobody took the core */
     uint32_t backoff;    /* how many were left out the last time */
@@ -33,7 +35,13 @@ extern _Thread_local struct aq_contention aq_contention_self
 /* Did the last look of this thread find a peer on its core? */
 static inline bool aq_contention_was_shared(void)
 {
-    return aq_contention_self.is_shared;
+    return aq_contention_self.peers != 0;
+}
+
+/* So many that a yield brings messages whatever it takes? */
+static inline bool aq_contention_is_crowd(void)
+{
+    return aq_contention_self.peers >= AQ_CROWD;
 }
 
 /* Publish this thread's core. Does a rank of this host want the same one? */
@@ -42,8 +50,11 @@ bool aq_contention_look(void);
 /* This rank has waited for long and is asleep: nobody need give way to it. */
 void aq_contention_retire(void);
 
-/* Give the core to whoever waits for it, and learn what that takes. */
-void aq_contention_yield(void);
+/* Give the core to whoever waits for it. Returns how long that took, ns. */
+uint64_t aq_contention_yield(void);
+
+/* Learn from a yield that took so long, after which a poll served so many messages. */
+void aq_contention_judge(uint64_t took, unsigned served);
 
 /* Does a yield return soon, as far as this thread knows? If not, sleep instead. */
 bool aq_contention_yields_well(void);

@@ -117,26 +117,32 @@ static inline void aq_poll_notify(unsigned served)
 #endif
 }
 
-/* Whoever shares this core gets it. What comes meanwhile may come over the network: the next poll
- * looks there too. */
-static void aq_wait_yield(void)
+/* Whoever shares this core gets it. What comes meanwhile may come over the network: the poll after
+ * it looks there too. Returns what that poll served. */
+static unsigned aq_wait_yield(bool replies_only)
 {
+    const uint64_t took = aq_contention_yield();
+    unsigned served;
+
     aq_poll_skip.busy = 0;
-    aq_contention_yield();
+    served = replies_only ? aq_poll_transports(true) : aq_poll_unnoted();
+    aq_contention_judge(took, served);
+    return served;
 }
 
 /* A client that polls by itself, and nothing has come for a while: give way to a peer on this core.
  */
-static __attribute__((noinline, cold)) void aq_poll_in_vain(void)
+static __attribute__((noinline, cold)) unsigned aq_poll_in_vain(void)
 {
     uint32_t wakeup;
     unsigned served;
 
     if (!aq_contention_look())
-        return;
+        return 0;
     if (aq_contention_yields_well()) {
-        aq_wait_yield();
-        return;
+        served = aq_wait_yield(false);
+        aq_poll_notify(served);
+        return served;
     }
     wakeup = aq_wait_prepare();
     served = aq_poll_unnoted();
@@ -144,17 +150,18 @@ static __attribute__((noinline, cold)) void aq_poll_in_vain(void)
         aq_wait_sleep(wakeup, AQ_BACKOFF_NS);
     aq_job.local->sleep_cancel();
     aq_poll_notify(served);
+    return served;
 }
 
-/* A poll of the client's has found nothing. */
-static inline void aq_poll_note_vain(void)
+/* A poll of the client's has found nothing. Returns how many messages have come since. */
+static inline unsigned aq_poll_note_vain(void)
 {
     static _Thread_local uint32_t vain;
 
     if (AQ_LIKELY(++vain < aq_wait.vain))
-        return;
+        return 0;
     vain = 0;
-    aq_poll_in_vain();
+    return aq_poll_in_vain();
 }
 
 /* aq_poll() where there is a network. A poll that shared memory had nothing for counts as in vain,
@@ -165,7 +172,7 @@ static __attribute__((noinline)) unsigned aq_poll_both(void)
     const bool skips = aq_poll_skips_remote(&aq_poll_skip, served);
 
     if (served == 0)
-        aq_poll_note_vain();
+        served = aq_poll_note_vain();
     if (!skips)
         served += aq_job.remote->poll(false);
     served += aq_poll_operations();
@@ -182,9 +189,8 @@ unsigned aq_poll(void)
         return aq_poll_both();
     served = aq_job.local->poll(false) + aq_poll_operations();
     if (AQ_LIKELY(served == 0))
-        aq_poll_note_vain();
-    else
-        aq_poll_notify(served);
+        return aq_poll_note_vain();
+    aq_poll_notify(served);
     return served;
 }
 
@@ -336,51 +342,77 @@ static inline void aq_wait_idles(struct aq_waiter *waiter)
     }
 }
 
-/* A peer waits for the core that this thread spins on: yield, or go to sleep at once. Returns
- * whether the step is done. */
-static __attribute__((noinline)) bool aq_wait_gives_way(struct aq_waiter *waiter)
+/* In this wait messages have ended a sleep, and it goes on; see aq_waiter.unrung. */
+#define AQ_WAITER_MORE 2u
+
+/* Is yielding worth its time? Among many ranks that talk it is, however long it takes: a sleeper
+ * would be woken for each single message. */
+static bool aq_wait_may_yield(const struct aq_waiter *waiter)
 {
-    if (!aq_contention_look())
-        return false;
-    if (aq_contention_yields_well()) {
-        aq_wait_yield();
-        return true;
-    }
-    waiter->idle = aq_wait.spins + AQ_YIELDS;
-    return false;
+    return aq_contention_yields_well()
+           || ((waiter->unrung & AQ_WAITER_MORE) != 0 && aq_contention_is_crowd());
 }
 
-/* Still in the time for spinning? Then the step is done. */
-static inline bool aq_wait_spins(struct aq_waiter *waiter)
+/* A part of an idle step: what a poll in it has served, or AQ_STEP_ON if the step goes on. */
+#define AQ_STEP_ON (-1)
+
+/* A peer waits for the core that this thread spins on: yield, or go to sleep at once. */
+static __attribute__((noinline)) int aq_wait_gives_way(struct aq_waiter *waiter, bool replies_only)
+{
+    if (!aq_contention_look())
+        return AQ_STEP_ON;
+    if (aq_wait_may_yield(waiter))
+        return (int)aq_wait_yield(replies_only);
+    waiter->idle = aq_wait.spins + AQ_YIELDS;
+    return AQ_STEP_ON;
+}
+
+/* Still in the time for spinning? */
+static inline int aq_wait_spins(struct aq_waiter *waiter, bool replies_only)
 {
     const uint32_t idle = waiter->idle;
 
     if (idle >= aq_wait.spins)
-        return false;
+        return AQ_STEP_ON;
     if (AQ_UNLIKELY(idle % AQ_CORE_STEPS == 0 || (idle == 1 && aq_contention_was_shared()))) {
-        if (aq_wait_gives_way(waiter))
-            return true;
-        if (waiter->idle >= aq_wait.spins)
-            return false;
+        const int served = aq_wait_gives_way(waiter, replies_only);
+
+        if (served != AQ_STEP_ON || waiter->idle >= aq_wait.spins)
+            return served;
     }
     if (idle % 2 == 0)
         aq_cpu_relax(); /* a peer on the same core's other thread needs the pipeline */
-    return true;
+    return 0;
 }
 
 /* Spinning is over. Does the client want to spin on, and does nobody else want the core? */
-static bool aq_wait_spins_on(struct aq_waiter *waiter)
+static int aq_wait_spins_on(struct aq_waiter *waiter, bool replies_only)
 {
     const uint32_t idle = waiter->idle;
 
     if (aq_job.oversubscribed || !aq_contention_yields_well())
-        return false;
+        return AQ_STEP_ON;
     if (idle % AQ_LOOK_STEPS == 0)
         aq_wait_look(waiter);
     aq_cpu_relax();
-    if (idle % 32 == 0)
-        aq_wait_yield(); /* whoever else wants this core may have it */
-    return true;
+    /* whoever else wants this core may have it */
+    return idle % 32 == 0 ? (int)aq_wait_yield(replies_only) : 0;
+}
+
+/* The first of these to end the step. */
+static int aq_wait_stays_awake(struct aq_waiter *waiter, int mode, bool replies_only)
+{
+    int served = AQ_STEP_ON;
+
+    if (mode == GASNET_WAIT_BLOCK)
+        return AQ_STEP_ON;
+    served = aq_wait_spins(waiter, replies_only);
+    if (served == AQ_STEP_ON && mode == GASNET_WAIT_SPIN)
+        served = aq_wait_spins_on(waiter, replies_only);
+    if (served == AQ_STEP_ON && waiter->idle - aq_wait.spins < AQ_YIELDS
+        && aq_wait_may_yield(waiter))
+        served = (int)aq_wait_yield(replies_only);
+    return served;
 }
 
 /* The last condition of a client that this thread slept for became true without a message: by a
@@ -394,7 +426,7 @@ static uint64_t aq_wait_limit(const struct aq_waiter *waiter)
 {
     uint64_t waited;
 
-    if (waiter->unrung)
+    if ((waiter->unrung & ~AQ_WAITER_MORE) != 0)
         return AQ_BACKOFF_NS;
     waited = aq_now_ns() - waiter->since;
     if (waited > AQ_LONG_NS)
@@ -405,29 +437,15 @@ static uint64_t aq_wait_limit(const struct aq_waiter *waiter)
                MIN(waited / AQ_SLEEP_PART, AQ_SLEEP_NS));
 }
 
-/* Nothing came in this step: give way, the more the longer. */
-static void aq_wait_idle(struct aq_waiter *waiter)
+/* Announce sleep; in the next step, after one more look at everything, sleep. */
+static void aq_wait_asleep(struct aq_waiter *waiter)
 {
-    const uint32_t idle = ++waiter->idle;
-    const int mode = atomic_load_explicit(&aq_wait.mode, memory_order_relaxed);
     uint64_t began;
 
-    if (AQ_UNLIKELY(idle == 1 && aq_trace_is_on()) && waiter->began == 0)
-        waiter->began = aq_trace_begin(AQ_TRACE_BLOCKUNTIL);
-    aq_wait_idles(waiter);
-    if (mode != GASNET_WAIT_BLOCK && aq_wait_spins(waiter))
-        return;
-    if (mode == GASNET_WAIT_SPIN && aq_wait_spins_on(waiter))
-        return;
-    if (waiter->idle - aq_wait.spins < AQ_YIELDS && mode != GASNET_WAIT_BLOCK
-        && aq_contention_yields_well()) {
-        aq_wait_yield();
-        return;
-    }
     if (!waiter->asleep) {
         waiter->asleep = 1;
         waiter->wakeup = aq_wait_prepare();
-        return; /* the caller looks once more */
+        return;
     }
     aq_wait_look(waiter);
     if (AQ_UNLIKELY(aq_trace_is_on()))
@@ -436,6 +454,23 @@ static void aq_wait_idle(struct aq_waiter *waiter)
     aq_wait_sleep(waiter->wakeup, aq_wait_limit(waiter));
     aq_trace_end(AQ_TRACE_SLEEP, began, waiter->peer, 0);
     aq_wait_awake(waiter); /* announce afresh before the next sleep */
+}
+
+/* Nothing came in this step: give way, the more the longer. Returns what came meanwhile. */
+static unsigned aq_wait_idle(struct aq_waiter *waiter, bool replies_only)
+{
+    const uint32_t idle = ++waiter->idle;
+    const int mode = atomic_load_explicit(&aq_wait.mode, memory_order_relaxed);
+    int served;
+
+    if (AQ_UNLIKELY(idle == 1 && aq_trace_is_on()) && waiter->began == 0)
+        waiter->began = aq_trace_begin(AQ_TRACE_BLOCKUNTIL);
+    aq_wait_idles(waiter);
+    served = aq_wait_stays_awake(waiter, mode, replies_only);
+    if (served != AQ_STEP_ON)
+        return (unsigned)served;
+    aq_wait_asleep(waiter);
+    return 0;
 }
 
 static inline void aq_wait_over(struct aq_waiter *waiter)
@@ -472,6 +507,7 @@ static inline void aq_wait_progressed(struct aq_waiter *waiter)
     waiter->idle = 0;
     if (AQ_UNLIKELY(waiter->since != 0)) {
         waiter->since = 0;
+        waiter->unrung |= AQ_WAITER_MORE;
         aq_wait_by_store = false;
     }
 }
@@ -480,10 +516,10 @@ void aq_wait_step(struct aq_waiter *waiter)
 {
     unsigned served = aq_poll_unnoted(); /* the wait as a whole is noted */
 
-    if (served == 0) {
-        aq_wait_idle(waiter);
+    if (served == 0)
+        served = aq_wait_idle(waiter, false);
+    if (served == 0)
         return;
-    }
     aq_wait_progressed(waiter);
     aq_poll_notify(served);
 }
@@ -492,10 +528,10 @@ void aq_wait_step_replies(struct aq_waiter *waiter)
 {
     unsigned served = aq_poll_transports(true);
 
-    if (served == 0) {
-        aq_wait_idle(waiter);
+    if (served == 0)
+        served = aq_wait_idle(waiter, true);
+    if (served == 0)
         return;
-    }
     aq_wait_progressed(waiter);
     aq_poll_notify(served);
 }

@@ -30,7 +30,8 @@ AQ_PUBLIC int gasnet_set_waitmode(int wait_mode);
 struct aq_waiter {
     uint32_t idle;    /* steps since something arrived */
     uint32_t asleep;  /* announced as a sleeper: the next idle step sleeps */
-    uint32_t unrung;  /* nobody rings when this wait is over: sleep but briefly */
+    uint32_t unrung;  /* 1: nobody rings when this wait is over: sleep but briefly; further bits
+                       * are the library's */
     uint32_t wakeup;  /* the wake-up's value when that was announced */
     gex_Rank_t peer;  /* who could end the wait, or GEX_RANK_INVALID */
     uint64_t since;   /* when the waiting began, ns; 0 until first asked for */
