@@ -32,14 +32,13 @@
 #include "core/aq_callback.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_YIELDS     4          /* yields before the first sleep */
-#define AQ_SLEEP_NS   100000000u /* longest sleep: bounds what a stall report can be late */
-#define AQ_BACKOFF_NS 50000u     /* the same for a wait that nobody ends by ringing */
-#define AQ_LOOK_STEPS 1024u      /* spinning steps between looks at the clock */
-#define AQ_CORE_STEPS 16u        /* spinning steps between looks for peers on this core */
-#define AQ_LONG_NS    10000000u  /* who waits longer leaves its core to others */
-#define AQ_SLEEP_PART 8          /* of the time waited so far, see aq_wait_limit() */
-#define AQ_TICK_NS    5000000u   /* a sleep as long as this needs no timer before the next tick */
+#define AQ_YIELDS     4         /* yields before the first sleep */
+#define AQ_BACKOFF_NS 50000u    /* the same for a wait that nobody ends by ringing */
+#define AQ_LOOK_STEPS 1024u     /* spinning steps between looks at the clock */
+#define AQ_CORE_STEPS 16u       /* spinning steps between looks for peers on this core */
+#define AQ_LONG_NS    10000000u /* who waits longer leaves its core to others */
+#define AQ_SLEEP_PART 8         /* of the time waited so far, see aq_wait_limit() */
+#define AQ_TICK_NS    5000000u  /* a sleep as long as this needs no timer before the next tick */
 #define AQ_VAIN_NS    3000u /* of a client's polls in vain between looks for peers on this core */
 
 static struct {
@@ -47,6 +46,8 @@ static struct {
     uint32_t spins;    /* steps before the first yield */
     uint32_t vain;     /* a client's polls in vain between looks for peers on its core */
     uint64_t stall_ns; /* 0: no report */
+    bool sleeps_out;   /* AQ_SLEEP is set: nobody wakes earlier by himself */
+    uint64_t sleep_ns; /* longest sleep: bounds what a stall report can be late */
 } aq_wait AQ_JOB_STATE = { .spins = 64, .vain = 64 };
 
 /* The signal that asks for a report raises it; each wait compares. */
@@ -431,10 +432,10 @@ static uint64_t aq_wait_limit(const struct aq_waiter *waiter)
     waited = aq_now_ns() - waiter->since;
     if (waited > AQ_LONG_NS)
         aq_contention_retire();
-    if (aq_wait_kind(waiter->what) != AQ_WAIT_BLOCKUNTIL)
-        return AQ_SLEEP_NS;
+    if (aq_wait_kind(waiter->what) != AQ_WAIT_BLOCKUNTIL || aq_wait.sleeps_out)
+        return aq_wait.sleep_ns;
     return MAX(aq_wait_by_store ? AQ_BACKOFF_NS : AQ_TICK_NS,
-               MIN(waited / AQ_SLEEP_PART, AQ_SLEEP_NS));
+               MIN(waited / AQ_SLEEP_PART, aq_wait.sleep_ns));
 }
 
 /* Announce sleep; in the next step, after one more look at everything, sleep. */
@@ -554,5 +555,7 @@ void aq_wait_init(void)
     aq_wait.vain =
         MAX(1u, MIN(64u, AQ_VAIN_NS / (aq_limits.poll_ns != 0 ? aq_limits.poll_ns : 50)));
     aq_wait.stall_ns = (uint64_t)(aq_env_real(AQ_ENV_AQ_STALL_REPORT) * 1e9);
+    aq_wait.sleeps_out = aq_env_is_set(AQ_ENV_AQ_SLEEP);
+    aq_wait.sleep_ns = (uint64_t)(aq_env_real(AQ_ENV_AQ_SLEEP) * 1e6);
     aq_signal_install_named(AQ_ENV_AQ_STALL_SIGNAL, "AQ_STALL_SIGNAL", aq_wait_on_signal);
 }
