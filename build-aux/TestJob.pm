@@ -99,7 +99,7 @@ sub wait_for_it
     return;
 }
 
-# What is left gets 3 s to go.
+# Remaining processes get 3 s to end.
 sub end
 {
     my $self = shift;

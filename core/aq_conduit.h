@@ -95,20 +95,21 @@ struct aq_coll_ops {
     bool (*is_open)(const struct aq_shm_coll *shm);
     /* Starts a call and returns its event. */
     gex_Event_t (*submit)(struct aq_shm_coll *shm, const struct aq_coll_call *call);
-    /* A place for the collectives of those of a team's members that share memory with this one: one
-     * of them reserves it, or gets AQ_COLL_NO_PLACE, and tells the others; each makes its view. A
-     * place can be given back that nobody has made a view of. */
+    /* A place is memory for the collectives of those members of a team that share memory. One of
+     * them reserves it, or gets AQ_COLL_NO_PLACE, and sends its number to the others; each member
+     * makes its view. give_back() is legal while no member has made a view. */
     uint32_t (*reserve)(void);
     void (*give_back)(uint32_t place);
     struct aq_shm_coll *(*make_local)(const struct aq_coll_team *team, uint32_t place);
-    /* Start a call, whose ranks are indices among those members, as a part of op; part->done says
-     * that it is complete. part and what the call points at stay until then. While part->closed is
-     * set this member's operand is not there: neither this call nor a later one begins here. */
+    /* Starts a call as a part of op. The call's ranks are indices among those members. part->done
+     * is set when the call is complete; part and the memory of the call must exist until then.
+     * While part->closed is set, this member's operand is not ready, and neither this call nor a
+     * later one begins at this member. */
     void (*submit_part)(struct aq_shm_coll *shm, const struct aq_coll_call *call, struct aq_op *op,
                         struct aq_coll_part *part);
-    /* The operand is there. */
+    /* Opens a closed part: the operand is ready. */
     void (*open_part)(struct aq_shm_coll *shm, struct aq_coll_part *part);
-    /* Move all open calls on; returns how many completed. Never blocks. */
+    /* Makes progress on all open calls; returns how many completed. Never blocks. */
     unsigned (*progress)(void);
 };
 

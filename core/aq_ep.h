@@ -53,9 +53,9 @@ static inline const struct aq_mk_ops *aq_mk_at(const void *addr, size_t nbytes)
 bool aq_bound_is_self(const void *addr, size_t nbytes);
 
 /**
- * aq_bound_check_long - a long message of jobrank has come for [dest, dest+nbytes): ends the job
- * unless that is inside a segment of this process. For conduits, before they place the payload;
- * with GASNET_SEGMENT_EVERYTHING any memory will do.
+ * aq_bound_check_long - checks the destination [dest, dest+nbytes) of a long message from jobrank.
+ * Ends the job unless it is inside a segment of this process; with GASNET_SEGMENT_EVERYTHING any
+ * memory is legal. Conduits call it before they place the payload.
  */
 void aq_bound_check_long(gex_Rank_t jobrank, const void *dest, size_t nbytes);
 

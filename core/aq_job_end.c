@@ -93,7 +93,7 @@ int aqueduct_job_is_running(void)
     return aq_job_has_started();
 }
 
-/* Has the job anything that cannot be given back? */
+/* Returns true if the job's conduit can be shut down without the end of the process. */
 static bool aq_job_conduit_can_end(void)
 {
     return !aq_job.has_remote || aq_job.conduit->fini != NULL;
@@ -104,7 +104,7 @@ int aqueduct_job_can_end(void)
     return aq_job_has_started() && aq_spawn_can_end() && aq_job_conduit_can_end();
 }
 
-/* Does anything speak against an end? Says what. */
+/* Checks whether the job can end; logs what prevents it. */
 static int aq_job_check_end(void)
 {
     if (!aq_job_has_started())

@@ -7,10 +7,10 @@
  * arrived and has received rounds 0..r-1.
  *
  * Two levels: an EX barrier has one party for each neighborhood, its leader, which is the last rank
- * of the neighborhood. The other ranks arrive in shared memory; the leader arrives when all of them
- * have, and arrives in shared memory when the leaders have met: that is what the others wait for.
- * One level: each rank is a party. Named barriers do the same; the leader hands on what is known of
- * the name, upwards what its neighborhood knows, downwards what all know.
+ * of the neighborhood. The other ranks arrive in shared memory. The leader arrives when all of them
+ * have. When the barrier of the leaders is complete, the leader arrives in shared memory too, for
+ * which the others wait. One level: each rank is a party. Named barriers do the same; a leader
+ * sends the name of its neighborhood, and arrives in shared memory with the name of all ranks.
  *
  * EX barriers are cumulative: "round r, phase k" says that the sender has reached round r of all
  * phases 1..k. One number for each round is then the whole state, for any number of open phases;
@@ -99,7 +99,7 @@ static gex_Rank_t aq_ref_jobrank(uint64_t party)
     return aq_ref_parties.jobrank_of == NULL ? (gex_Rank_t)party : aq_ref_parties.jobrank_of[party];
 }
 
-/* The jobrank of whom this party tells in a round, and of whom it hears. */
+/* The jobranks that this party sends to, and receives from, in a round. */
 static gex_Rank_t aq_ref_ahead(unsigned round)
 {
     return aq_ref_jobrank((aq_ref_parties.self + ((uint64_t)1 << round)) % aq_ref_parties.count);
@@ -147,8 +147,8 @@ static unsigned aq_ref_declined(void)
 
 /* --- EX --- */
 
-/* Have the other ranks of the neighborhood entered phase k? The local table names the lowest rank
- * that has not, and the leader is the last. */
+/* Returns true if the other ranks of the neighborhood have entered phase k. The local table names
+ * the lowest rank that has not, and the leader is the last. */
 static bool aq_ref_bar_gathered(uint64_t k)
 {
     gex_Rank_t missing;
@@ -222,7 +222,7 @@ static unsigned aq_ref_bar_settle(unsigned rounds)
         atomic_store_explicit(&aq_ref_bar.finished, over, memory_order_release);
     aq_ref_set_active(&aq_ref_bar.active, over < aq_ref_bar.entered);
     if (over > before && aq_ref_parties.jobrank_of != NULL)
-        aq_job.local->barrier_arrive(over); /* the others of the neighborhood may go on */
+        aq_job.local->barrier_arrive(over); /* the other ranks wait for this */
     aq_lock_release(&aq_ref_bar.lock);
     return over > before;
 }
@@ -293,7 +293,7 @@ bool aq_ref_barrier_done(uint64_t k, gex_Rank_t *missing_out)
     *missing_out = GEX_RANK_INVALID;
     aq_lock_acquire(&aq_ref_bar.lock);
     for (unsigned r = rounds; r-- > 0;)
-        if (aq_ref_bar.received[r] < k) /* of the earliest round in the end */
+        if (aq_ref_bar.received[r] < k) /* the earliest round remains */
             *missing_out = aq_ref_behind(r);
     if (aq_ref_parties.jobrank_of != NULL && !aq_ref_bar_gathered(k))
         (void)aq_job.local->barrier_done(k, missing_out);
@@ -320,8 +320,7 @@ static int aq_ref_what(const struct aq_barrier_name *name)
     return (name->mismatch ? AQ_NAME_MISMATCH : 0) | (name->named ? AQ_NAME_NAMED : 0);
 }
 
-/* What a neighborhood's leader tells its own ranks of a phase, as flags of gasnet_barrier_notify().
- */
+/* Returns the name that a leader passes to its own ranks, as flags of gasnet_barrier_notify(). */
 static int aq_ref_flags(const struct aq_barrier_name *name)
 {
     return name->mismatch ? GASNET_BARRIERFLAG_MISMATCH
@@ -329,15 +328,15 @@ static int aq_ref_flags(const struct aq_barrier_name *name)
                           : GASNET_BARRIERFLAG_ANONYMOUS;
 }
 
-/* Have the other ranks of the neighborhood entered phase k? Then name_out is what they know of its
- * name. The local table names the lowest rank that has not, and the leader is the last. */
+/* Returns true if the other ranks of the neighborhood have entered phase k, with their merged name
+ * in *name_out. The local table names the lowest rank that has not, and the leader is the last. */
 static bool aq_ref_named_gathered(uint64_t k, struct aq_barrier_name *name_out,
                                   gex_Rank_t *missing_out)
 {
     return aq_job.local->named_done(k, name_out, missing_out) || *missing_out == aq_job.rank;
 }
 
-/* Has all of the neighborhood entered the present phase? Under the lock. */
+/* Checks whether the whole neighborhood has entered the current phase. Under the lock. */
 static void aq_ref_named_gather(void)
 {
     struct aq_ref_slot *slot = &aq_ref_named.slot[aq_ref_named.phase & 1];
@@ -352,7 +351,7 @@ static void aq_ref_named_gather(void)
     aq_ref_merge(&slot->name, aq_ref_what(&name), name.id);
 }
 
-/* Send one round of the present phase if it is due. Returns false if there was no room. */
+/* Sends one round of the current phase if it is due. Returns false if there was no credit. */
 static bool aq_ref_named_send(unsigned round, unsigned *sent_out)
 {
     const uint32_t bit = (uint32_t)1 << round;
@@ -393,7 +392,7 @@ static unsigned aq_ref_named_settle(unsigned rounds)
     if (slot->arrived && !slot->done && slot->received == all && slot->sent == all) {
         slot->done = true;
         ended = 1;
-        if (aq_ref_parties.jobrank_of != NULL) /* the others of the neighborhood may go on */
+        if (aq_ref_parties.jobrank_of != NULL) /* the other ranks wait for this */
             aq_job.local->named_arrive(aq_ref_named.phase, slot->name.id,
                                        aq_ref_flags(&slot->name));
     }
@@ -498,8 +497,8 @@ unsigned aq_ref_barrier_progress(void)
     return aq_ref_bar_advance() + aq_ref_named_advance();
 }
 
-/* Two levels where the ranks of a neighborhood can meet in shared memory; the last of each leads.
- * */
+/* Two levels if the ranks of a neighborhood can use shared memory; the last rank of each is the
+ * leader. */
 static void aq_ref_choose_parties(void)
 {
     gex_Rank_t *leaders;

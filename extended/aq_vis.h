@@ -33,7 +33,7 @@ struct aq_op;
 
 #define AQ_VIS_LEVELS 63 /* maximum number of dimensions of two or more items */
 
-/* --- strided, both ends in view: aq_vis_strided.c, aq_vis_plane.c --- */
+/* --- strided, both ends mapped: aq_vis_strided.c, aq_vis_plane.c --- */
 
 struct aq_vis_dim {
     size_t count;

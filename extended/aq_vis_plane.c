@@ -1,9 +1,9 @@
 /*
  * aq_vis_plane.c - strided copies within this process: rows, planes and stacks of planes.
  *
- * Elements of a common size have loops of their own, in which that size is a constant; all of them
- * come from the list at the end. The loops exist twice: for every processor, and with vectors of 32
- * bytes where the processor has them, which elements of that size and more gain from.
+ * Elements of a common size have loops in which that size is a constant; the list at the end
+ * generates all of them. The loops exist twice: for every processor, and for processors with
+ * vectors of 32 bytes, which make copies of elements of that size and more faster.
  *
  * Threads   any; no state
  * Uses      aq_vis.h, base/aq_platform.h
@@ -14,18 +14,17 @@
 
 #include "base/aq_platform.h"
 
-/* These loops are what their callers' size makes of them, so they are inlined at any cost. */
+/* Always inlined, so that the caller's constant size specialises the loop. */
 #define AQ_VIS_LOOP static inline __attribute__((always_inline))
 
-/* Strides that are multiples of this put every element of a row into the same few places of a
- * cache. */
+/* With strides that are multiples of this, all elements of a row share a few sets of the cache. */
 #define AQ_VIS_CROWDED 4096
 
 /* Thirty-two bytes at any address: one register with wide vectors, two without. */
 typedef int64_t aq_vis_wide_t __attribute__((vector_size(32), aligned(1), may_alias));
 
-/* An element of a size that the compiler knows: loads before stores, which may meet in one place of
- * a cache. */
+/* Copies an element of constant size, loads before stores, since both may share a set of the cache.
+ */
 AQ_VIS_LOOP void aq_vis_copy_of(char *dst, const char *src, const size_t size)
 {
     aq_vis_wide_t part[4];
@@ -86,7 +85,7 @@ AQ_VIS_LOOP void aq_vis_row_of_words(char *dst, ptrdiff_t ds, const char *src, p
     }
 }
 
-/* A row of elements of a size that the compiler knows. */
+/* Copies a row of elements of constant size. */
 AQ_VIS_LOOP void aq_vis_row_of(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n,
                                const size_t size)
 {
@@ -114,7 +113,7 @@ AQ_VIS_LOOP void aq_vis_row_of(char *dst, ptrdiff_t ds, const char *src, ptrdiff
         aq_vis_copy_of(dst, src, size);
 }
 
-/* Runs of any size up to a line, and of a size that has its own way of copying. */
+/* Copies runs of any size up to a line, and large ones, treated specially by aq_vis_copy_run(). */
 AQ_VIS_LOOP void aq_vis_row_runs(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n,
                                  size_t size)
 {
@@ -125,8 +124,8 @@ AQ_VIS_LOOP void aq_vis_row_runs(char *dst, ptrdiff_t ds, const char *src, ptrdi
     }
 }
 
-/* Runs of more than a line and less than what is worth a call each: whole lines, and the last line
- * once more from the end. */
+/* Runs of more than a line that are too short for a call each: copied by whole lines, and the last
+ * line once more from the end. */
 #define AQ_VIS_CALL      1024
 #define AQ_VIS_CALL_WIDE 8192
 
@@ -142,7 +141,7 @@ AQ_VIS_LOOP void aq_vis_row_lines(char *dst, ptrdiff_t ds, const char *src, ptrd
     }
 }
 
-/* Runs that are: no test of the size in the loop. */
+/* Copies runs that are long enough for a call each: no test of the size in the loop. */
 AQ_VIS_LOOP void aq_vis_row_long(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n,
                                  size_t size)
 {
@@ -153,7 +152,7 @@ AQ_VIS_LOOP void aq_vis_row_long(char *dst, ptrdiff_t ds, const char *src, ptrdi
     }
 }
 
-/* A row of elements of any size; from size `call` on, copying is the C library's. */
+/* Copies a row of elements of any size; from size `call` on by the C library's memcpy(). */
 AQ_VIS_LOOP void aq_vis_row_any(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n,
                                 size_t size, const size_t call)
 {

@@ -16,8 +16,7 @@
 
 #include "base/aq_log.h"
 
-/* Insert a dimension that comes out of order: behind those whose destination stride is not larger.
- */
+/* Inserts a dimension behind those whose destination stride is not larger. */
 static void aq_vis_insert(struct aq_vis_shape *shape, const struct aq_vis_dim *dim)
 {
     unsigned at = shape->levels++;
@@ -27,7 +26,7 @@ static void aq_vis_insert(struct aq_vis_shape *shape, const struct aq_vis_dim *d
     shape->dim[at] = *dim;
 }
 
-/* Join what is evenly spaced on both sides, once all dimensions are in order. */
+/* Merges dimensions that are equally spaced on both sides. Requires that all are sorted. */
 static void aq_vis_merge(struct aq_vis_shape *shape)
 {
     const unsigned levels = shape->levels;
@@ -55,8 +54,9 @@ static void aq_vis_merge(struct aq_vis_shape *shape)
     shape->levels = last + 1;
 }
 
-/* Add a dimension of two or more items. Most come in order: those find their place, or what they
- * join, at the end. Returns false if this one did not, so that a later merge is worth it. */
+/* Adds a dimension of two or more items. Most dimensions are sorted already: these are appended to,
+ * or merged with, the last one. Returns false if this one was not, so that aq_vis_merge() is needed
+ * later. */
 static inline bool aq_vis_add(struct aq_vis_shape *shape, const struct aq_vis_dim *dim)
 {
     struct aq_vis_dim *last = &shape->dim[shape->levels - 1];

@@ -75,12 +75,13 @@ static inline AQ_UNUSED int aqueduct_job_start(const struct aqueduct_group *grou
 AQ_PUBLIC int aqueduct_job_end(void);
 
 /**
- * aqueduct_job_can_end - 1 if aqueduct_job_end() would end the job that is running; 0 if it would
- * return an error: there is none, a launcher has started it, or its conduit cannot be ended.
+ * aqueduct_job_can_end - 1 if aqueduct_job_end() can end the running job; 0 if it would return an
+ * error: no job is running, a launcher has started it, or its conduit cannot be shut down.
  */
 AQ_PUBLIC int aqueduct_job_can_end(void);
 
-/** aqueduct_job_is_running - 1 between a start and the end, in either way of starting; else 0. */
+/** aqueduct_job_is_running - 1 between the start and the end of a job, however it was started; else
+ * 0. */
 AQ_PUBLIC int aqueduct_job_is_running(void);
 
 AQ_END_DECLS

@@ -1,9 +1,9 @@
 /*
  * ft.c - NAS FT on put, get and active messages: options, the run, the report.
  *
- * A spectral solution of a 3-D heat equation: transform the initial field once, then for each
- * step damp the spectrum, transform back and add up 1024 values as a checksum. The field
- * starts dealt out by y; the forward transform leaves the spectrum dealt out by z, and each
+ * The program solves a 3-D heat equation spectrally. The initial field is transformed once. Each
+ * step damps the spectrum, transforms it back and adds up 1024 values as a checksum. The field is
+ * initially distributed by y; the forward transform leaves the spectrum distributed by z, and each
  * inverse transform goes from z back to y. So every transpose but the first sends z planes.
  *
  * Owns      the arrays, all in the segment:
@@ -109,7 +109,7 @@ static bool parse_method(const char *text, enum ft_method *method_out)
     return false;
 }
 
-/* NULL if all is well, else what is not. */
+/* Returns NULL on success, otherwise a text about the wrong option. */
 static const char *parse_options(int argc, char **argv, struct options *opt)
 {
     for (int i = 1; i < argc; i++) {
@@ -139,7 +139,7 @@ static bool wants_help(int argc, char **argv)
     return false;
 }
 
-/* All ranks have found the same reason not to go on: rank 0 says it, all leave. */
+/* Ends the job after an error that all ranks have found: rank 0 prints it, all ranks exit. */
 static _Noreturn void refuse(const struct ft *ft, const char *why)
 {
     if (ft->rank == 0)
@@ -147,7 +147,7 @@ static _Noreturn void refuse(const struct ft *ft, const char *why)
     ft_comm_exit(1);
 }
 
-/* This rank, perhaps alone, cannot go on: the job ends. */
+/* Ends the job after an error that possibly only this rank has found. */
 static _Noreturn void give_up(const struct ft *ft, const char *why)
 {
     fprintf(stderr, "ft: rank %d: %s\n", ft->rank, why);
@@ -175,7 +175,8 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Reserves room for elements behind what is used; returns its byte offset. */
+/* Reserves space for elements at the end of the used part of the segment; returns its byte
+ * offset. */
 static size_t reserve(struct ft *ft, size_t elements)
 {
     const size_t align = 4096;
@@ -185,7 +186,8 @@ static size_t reserve(struct ft *ft, size_t elements)
     return at;
 }
 
-/* The same offsets on every rank, so that a peer's address is its base plus my offset. */
+/* Offsets are the same on every rank, so that a remote address is the peer's base plus the local
+ * offset. */
 static void make_arrays(struct ft *ft)
 {
     struct ft_transform *fwd = &ft->forward, *inv = &ft->inverse;
@@ -256,7 +258,7 @@ static double median(double *values, int count)
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
-/* What moving one transpose's volume costs when nothing is computed meanwhile. */
+/* Measures the transfer of one transpose's volume without computation at the same time. */
 static double measure_alone(struct ft *ft)
 {
     double seconds[ALONE_SAMPLES];
@@ -268,7 +270,7 @@ static double measure_alone(struct ft *ft)
 
 /* ---- the run ------------------------------------------------------------------------ */
 
-/* work = spectrum, damped as at that step. */
+/* Sets work to the spectrum, damped for that step. */
 static void evolve(struct ft *ft, int step)
 {
     const struct ft_transform *from = &ft->forward;
@@ -290,7 +292,7 @@ static void evolve(struct ft *ft, int step)
         }
 }
 
-/* My part of the checksum of the field. */
+/* Returns this rank's part of the checksum of the field. */
 static ft_value checksum(const struct ft *ft)
 {
     const struct ft_transform *at = &ft->inverse;
@@ -308,7 +310,7 @@ static ft_value checksum(const struct ft *ft)
     return sum / (double)ft_class_points(cls);
 }
 
-/* Brings the parts together on rank 0, which compares the sum with the reference. */
+/* Gathers the parts of the checksum on rank 0, which compares the sum with the reference. */
 static void check_step(struct ft *ft, int step, bool print, ft_value *parts)
 {
     ft_value mine = checksum(ft), sum = 0;
@@ -332,7 +334,8 @@ static void check_step(struct ft *ft, int step, bool print, ft_value *parts)
     fflush(stdout);
 }
 
-/* What was sent since the last call; clears right if it is not what the transform must send. */
+/* Returns the counts since the last call; clears *right if they differ from what the transform must
+ * send. */
 static struct ft_counts take_counts(const struct ft_transform *tf, int32_t *right)
 {
     struct ft_counts sent = ft_comm_stats()->sent;
@@ -363,7 +366,8 @@ static struct account run_once(struct ft *ft, bool print, ft_value *parts)
         ft_transform_run(&ft->inverse);
         acc.step = take_counts(&ft->inverse, &acc.counts_right);
         check_step(ft, step, print, parts);
-        /* From here on the others may overwrite my field; they ask at their next put. */
+        /* Other ranks may overwrite this rank's field from here on; they wait for the barrier
+         * before their next put. */
         ft_comm_barrier_start();
     }
     acc.total = ft_comm_now() - begin;
@@ -434,7 +438,7 @@ static void print_counts(const char *what, const struct ft_counts *low,
     printf(" bytes a rank\n");
 }
 
-/* Do the messages of one inverse transpose agree with the published table? */
+/* Compares the messages of one inverse transpose with the published table. */
 static bool published_counts_right(const struct ft *ft, const struct summary *sum)
 {
     struct ft_counts must;
@@ -446,13 +450,13 @@ static bool published_counts_right(const struct ft *ft, const struct summary *su
                || (sum->low.step.least == must.least && sum->high.step.upper == must.upper));
 }
 
-/* Seconds in start and completion calls, a transpose. */
+/* Returns the seconds in start and completion calls per transpose. */
 static double seconds_in_calls(const struct ft *ft, const struct summary *sum)
 {
     return (sum->mean_start + sum->mean_completion) / (ft->cls->steps + 1);
 }
 
-/* How much of a transfer disappeared behind computing: 0 to 1. */
+/* Returns the part of a transfer that computation has hidden, from 0 to 1. */
 static double hidden_part(const struct ft *ft, const struct summary *sum)
 {
     double hidden = 1 - seconds_in_calls(ft, sum) / sum->mean_alone;
@@ -510,7 +514,7 @@ static bool judge_counts(const struct ft *ft, const struct summary *sum)
     return right || !ft->opt.counts;
 }
 
-/* All runs; true on rank 0 if everything was as it must be. */
+/* Performs all runs. Returns true on rank 0 if all results were right. */
 static bool run_all(struct ft *ft)
 {
     struct account *accounts = calloc((size_t)ft->ranks, sizeof(*accounts));
@@ -522,7 +526,8 @@ static bool run_all(struct ft *ft)
     if (accounts == NULL || parts == NULL)
         give_up(ft, "no memory for a table of ranks");
     for (int run = 0; run < ft->opt.runs; run++) {
-        /* Beside each run, since a shared machine changes its speed from minute to minute. */
+        /* Measured next to each run, because the speed of a shared machine changes within
+         * minutes. */
         double alone = measure_alone(ft);
         struct account mine = run_once(ft, run == 0, parts);
 

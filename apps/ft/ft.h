@@ -25,8 +25,8 @@ typedef double complex ft_value;
 
 enum ft_method { FT_EXCHANGE, FT_SLABS, FT_PENCILS, FT_METHODS };
 
-/* One dimension dealt out in blocks that differ by at most one element; the first ranks
- * have the larger ones. */
+/* Distribution of one dimension in blocks that differ by at most one element; the first ranks have
+ * the larger blocks. */
 struct ft_split {
     int total;
     int ranks;
@@ -71,17 +71,17 @@ const struct ft_class *ft_class_find(const char *name);
 const char *ft_method_name(enum ft_method method);
 size_t ft_class_points(const struct ft_class *cls);
 
-/* field[z][y - first][x] = the initial values of this rank's share of y. */
+/* Sets field[z][y - first][x] to the initial values of this rank's share of y. */
 void ft_problem_start(const struct ft_class *cls, struct ft_split y, int rank, ft_value *field,
                       size_t y_stride, size_t z_stride);
 
-/* factor[i] = exp(-4 alpha pi^2 step i'^2) for one dimension of n points. */
+/* Sets factor[i] to exp(-4 alpha pi^2 step i'^2) for one dimension of n points. */
 void ft_problem_factors(int n, int step, double *factor);
 
-/* Relative error of a step's checksum: the larger of both parts' errors. */
+/* Returns the relative error of a step's checksum: the larger error of real and imaginary part. */
 double ft_problem_error(const struct ft_class *cls, int step, ft_value checksum);
 
-/* The published numbers for four ranks: false if the table has no such row. */
+/* Gives the published numbers for four ranks; returns false if the table has no such row. */
 bool ft_problem_counts(const struct ft_class *cls, enum ft_method method, int ranks,
                        struct ft_counts *counts_out);
 
@@ -111,27 +111,28 @@ struct ft_transform {
     double last_seconds; /* spent in transforms along_planes so far; for the report */
 };
 
-/* Elements that the largest share of each array needs. */
+/* Returns the number of elements that the largest share of each array needs. */
 size_t ft_transform_work_size(const struct ft_transform *tf);
 size_t ft_transform_pack_size(const struct ft_transform *tf);
 size_t ft_transform_result_size(const struct ft_transform *tf);
 
-/* Sets strides and makes the FFTW plans; destroys what the arrays hold. False: FFTW failed. */
+/* Sets strides and creates the FFTW plans; overwrites the arrays. Returns false if FFTW failed. */
 bool ft_transform_plan(struct ft_transform *tf, int sign);
 void ft_transform_destroy(struct ft_transform *tf);
 
-/* The whole transform of work into result, collective. */
+/* Transforms work into result. Collective. */
 void ft_transform_run(struct ft_transform *tf);
 
-/* What one transpose of this rank must send. */
+/* Returns what this rank must send in one transpose. */
 struct ft_counts ft_transform_counts(const struct ft_transform *tf);
 
-/* Moves the same volume without computing; seconds in start and completion calls. */
+/* Transfers the same volume without computing; returns the seconds in start and completion
+ * calls. */
 double ft_transform_alone(struct ft_transform *tf);
 
 /* ---- ft_comm.c ---------------------------------------------------------------------- */
 
-/* Where a rank's time went, in seconds, and what it sent; since ft_comm_stats_reset(). */
+/* Times of one rank in seconds, and what it sent, since ft_comm_stats_reset(). */
 struct ft_comm_stats {
     double start;      /* in calls that start transfers */
     double completion; /* in calls that wait for transfers */
@@ -144,32 +145,33 @@ int ft_comm_rank(void);
 int ft_comm_ranks(void);
 size_t ft_comm_memory_limit(void);
 
-/* bytes of memory that every rank can reach; NULL after printing why there is none. */
+/* Returns bytes of memory that every rank can reach. On failure prints the reason and returns
+ * NULL. */
 void *ft_comm_memory(size_t bytes);
 
-/* Starts a copy of bytes from src to that offset in a rank's memory. */
+/* Starts a copy of bytes from src to an offset in the memory of rank. */
 void ft_comm_put(int rank, size_t offset, const void *src, size_t bytes);
-/* Waits until everything this rank has put is in its place. */
+/* Waits until all puts of this rank are complete at their targets. */
 void ft_comm_put_wait(void);
 
-/* A barrier in two halves: its end returns when all ranks have started it. The end without
- * a start returns at once. */
+/* A split barrier. The end returns when all ranks have started the barrier; it returns at once if
+ * this rank has not started one. */
 void ft_comm_barrier_start(void);
 void ft_comm_barrier_end(void);
 void ft_comm_barrier(void);
 
-/* Rank 0 gets every rank's bytes, in rank order, in all; others may pass NULL. At most
- * FT_GATHER_MAX bytes; a barrier lies between two gathers. */
+/* Gathers the bytes of every rank in all on rank 0, in rank order; other ranks may pass NULL. bytes
+ * is at most FT_GATHER_MAX. A barrier must separate two gathers. */
 #define FT_GATHER_MAX 256
 void ft_comm_gather(const void *mine, size_t bytes, void *all);
 
-/* Rank 0's number, on every rank; once per run of the program. */
+/* Returns rank 0's number on every rank; callable once per run of the program. */
 int ft_comm_agree(int number);
 
 double ft_comm_now(void);
 struct ft_comm_stats *ft_comm_stats(void);
 void ft_comm_stats_reset(void);
-/* The end that all ranks reach together, and the end that one rank makes. */
+/* ft_comm_exit() is collective; ft_comm_abort() ends the job from one rank. */
 _Noreturn void ft_comm_exit(int code);
 _Noreturn void ft_comm_abort(void);
 

@@ -1,8 +1,8 @@
 /*
  * ft_comm.c - everything in ft that calls the communication library.
  *
- * Puts with implicit completion move the field, barriers in two halves separate the steps,
- * active messages bring checksums and statistics to rank 0 and its verdict to everybody.
+ * Puts with implicit completion move the field. Split barriers separate the steps. Active messages
+ * carry checksums and statistics to rank 0, and its verdict to all ranks.
  *
  * Owns      the process's client, its segment, and the statistics
  * Threads   one; handlers run inside library calls of that thread
@@ -24,12 +24,13 @@ enum { HANDLER_GATHER = GEX_AM_INDEX_BASE, HANDLER_AGREE, HANDLER_ADDRESS };
 
 static gex_TM_t team;
 static gex_Rank_t my_rank, ranks;
-static char **peer_base; /* [ranks]: where each rank's memory begins, as its owner sees it */
+/* [ranks]: the base of each rank's memory, in the address space of its owner */
+static char **peer_base;
 static gex_Event_t barrier_event;
 static bool barrier_started;
 static struct ft_comm_stats stats;
 
-static char (*inbox)[FT_GATHER_MAX]; /* [ranks], rank 0: what the present gather brought */
+static char (*inbox)[FT_GATHER_MAX]; /* [ranks], on rank 0: data of the current gather */
 static gex_Rank_t inbox_count;
 static int agreed_number;
 static bool agreed;
@@ -103,7 +104,7 @@ int ft_comm_agree(int number)
 
 /* ---- start and end ------------------------------------------------------------------ */
 
-/* Every failure before the ranks can talk ends the job from here. */
+/* Ends the job on failure of a call before the ranks can communicate. */
 static void check(int rc, const char *call)
 {
     if (rc == GASNET_OK)
@@ -158,7 +159,7 @@ size_t ft_comm_memory_limit(void)
 }
 
 #if GASNET_SEGMENT_EVERYTHING
-/* All memory can be reached: allocate, and tell everybody where. */
+/* Allocates the memory and tells its address to all ranks; every rank can then be reached. */
 static void *obtain_memory(size_t bytes)
 {
     char *base = aligned_alloc(GASNET_PAGESIZE, bytes);
@@ -218,7 +219,8 @@ void ft_comm_put(int rank, size_t offset, const void *src, size_t bytes)
 {
     double before = ft_comm_now();
 
-    /* The source stays as it is until ft_comm_put_wait(): DEFER, no local completion needed. */
+    /* DEFER: the source stays unchanged until ft_comm_put_wait(), so no local completion is
+     * needed. */
     gex_RMA_PutNBI(team, (gex_Rank_t)rank, peer_base[rank] + offset, src, bytes, GEX_EVENT_DEFER,
                    0);
     stats.start += ft_comm_now() - before;

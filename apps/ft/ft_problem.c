@@ -1,9 +1,9 @@
 /*
- * ft_problem.c - NAS FT as its definition has it: classes, initial values, evolution, checksums.
+ * ft_problem.c - definition of NAS FT: classes, initial values, evolution, checksums.
  *
  * Owns      the tables of reference values
  * Threads   no state: any
- * Uses      nothing of the communication library
+ * Uses      no communication library
  * See       NAS Parallel Benchmarks 3, kernel FT
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -84,14 +84,14 @@ size_t ft_class_points(const struct ft_class *cls)
 }
 
 /*
- * The generator: x(k+1) = 5^13 x(k) mod 2^46. The product of two 46-bit numbers overflows
- * 64 bits, but its lowest 46 bits, all that count, survive.
+ * The generator is x(k+1) = 5^13 x(k) mod 2^46. The product of two 46-bit numbers overflows
+ * 64 bits, but its lowest 46 bits, the only ones needed, are right.
  */
 #define LCG_FACTOR UINT64_C(1220703125)
 #define LCG_SEED   UINT64_C(314159265)
 #define LCG_MASK   ((UINT64_C(1) << 46) - 1)
 
-/* x(count), by squaring the factor. */
+/* Returns x(count), by squaring the factor. */
 static uint64_t lcg_jump(uint64_t count)
 {
     uint64_t x = LCG_SEED;
@@ -117,7 +117,7 @@ void ft_problem_start(const struct ft_class *cls, struct ft_split y, int rank, f
     int count = ft_split_count(y, rank);
 
     for (int z = 0; z < cls->nz; z++) {
-        /* The sequence runs over x, then y, then z: one jump to my first row of this z. */
+        /* The sequence runs over x, then y, then z: jump to this rank's first row of this z. */
         uint64_t row = (uint64_t)z * (uint64_t)cls->ny + (uint64_t)first;
         uint64_t seed = lcg_jump(2 * row * (uint64_t)cls->nx);
 
@@ -152,11 +152,11 @@ double ft_problem_error(const struct ft_class *cls, int step, ft_value checksum)
     double re = fabs((creal(checksum) - ref[0]) / ref[0]);
     double im = fabs((cimag(checksum) - ref[1]) / ref[1]);
 
-    /* fmax() would prefer a number to NaN and so hide a broken checksum. */
+    /* fmax() would ignore a NaN and so hide a wrong checksum. */
     return !(re <= im) ? re : im;
 }
 
-/* Published counts, messages of one rank in one transpose, for four ranks. */
+/* Published counts: messages of one rank in one transpose, for four ranks. */
 static const struct {
     char cls;
     uint64_t messages[FT_METHODS];

@@ -2,8 +2,8 @@
  * ft_transpose.c - a 3-D FFT over all ranks, with three ways to do its transpose.
  *
  * Each rank has whole planes, so two of the three dimensions can be transformed locally. Then
- * the field is dealt out anew, so that each rank has some rows of every plane, and the third
- * dimension is transformed. The ways differ in how much is sent at a time:
+ * the field is redistributed, so that each rank has some rows of every plane, and the third
+ * dimension is transformed. The methods differ in how much is sent at a time:
  *
  *   exchange  computes everything, then sends one message to each rank
  *   slabs     sends a plane's rows for one rank as soon as these are computed
@@ -48,7 +48,8 @@ static ft_value *work_row(const struct ft_transform *tf, int plane, int row)
     return tf->work + ((size_t)plane * (size_t)tf->rows.total + (size_t)row) * (size_t)tf->nx;
 }
 
-/* The message for a rank in the exchange. It has the shape of the rank's result. */
+/* Returns the buffer of the exchange's message for a rank. The message has the shape of the rank's
+ * result. */
 static ft_value *pack_of(const struct ft_transform *tf, int dest)
 {
     size_t before =
@@ -57,7 +58,8 @@ static ft_value *pack_of(const struct ft_transform *tf, int dest)
     return tf->pack + (size_t)my_planes(tf) * before;
 }
 
-/* Byte offset, in the memory of rank dest, of my plane's row; row counts from dest's first. */
+/* Returns the byte offset, in the memory of rank dest, of a row of this rank's plane; row counts
+ * from dest's first row. */
 static size_t place_of(const struct ft_transform *tf, int dest, int plane, int row)
 {
     size_t global_plane = (size_t)(ft_split_first(tf->planes, tf->rank) + plane);
@@ -66,7 +68,7 @@ static size_t place_of(const struct ft_transform *tf, int dest, int plane, int r
     return tf->result_offset + element * sizeof(ft_value);
 }
 
-/* Rank 0 has the largest share of everything. */
+/* Returns the size of rank 0's share, which is the largest. */
 size_t ft_transform_work_size(const struct ft_transform *tf)
 {
     return (size_t)ft_split_count(tf->planes, 0) * (size_t)tf->rows.total * (size_t)tf->nx;
@@ -89,7 +91,7 @@ size_t ft_transform_result_size(const struct ft_transform *tf)
 
 /* ---- plans -------------------------------------------------------------------------- */
 
-/* nx transforms of length n side by side, elements of one transform stride apart. */
+/* Plans nx transforms of length n side by side; elements of one transform are stride apart. */
 static fftw_plan plan_across(const struct ft_transform *tf, int n, size_t stride, ft_value *at,
                              int sign)
 {
@@ -118,7 +120,8 @@ void ft_transform_destroy(struct ft_transform *tf)
 
 /* ---- the two local dimensions and the transpose ------------------------------------- */
 
-/* The k-th rank to send to: each rank starts with itself, so no two aim at the same one. */
+/* Returns the k-th destination. Each rank starts with itself, so at any k all destinations
+ * differ. */
 static int kth_dest(const struct ft_transform *tf, int k)
 {
     return (tf->rank + k) % tf->ranks;
@@ -204,8 +207,8 @@ void ft_transform_run(struct ft_transform *tf)
     };
 
     transpose[tf->method](tf);
-    ft_comm_put_wait(); /* mine have arrived */
-    ft_comm_barrier();  /* everybody's have */
+    ft_comm_put_wait(); /* puts of this rank are complete */
+    ft_comm_barrier();  /* puts of all ranks are complete */
     double before = ft_comm_now();
 
     for (int row = 0; row < ft_split_count(tf->rows, tf->rank); row++) {
@@ -225,7 +228,7 @@ struct ft_counts ft_transform_counts(const struct ft_transform *tf)
 
     for (int dest = 0; dest < tf->ranks; dest++) {
         uint64_t rows = (uint64_t)ft_split_count(tf->rows, dest);
-        uint64_t messages, elements; /* how many go to dest, and how long one is */
+        uint64_t messages, elements; /* number of messages to dest, and elements of one message */
 
         switch (tf->method) {
         case FT_EXCHANGE:

@@ -11,7 +11,7 @@ if [ ! -x ./ft ]; then
     exit 0
 fi
 
-# verify RANKS CLASS TRANSPOSE [ENVIRONMENT]: the last line says so, and the exit status too
+# verify RANKS CLASS TRANSPOSE [ENVIRONMENT]: the last line says "verified", and the exit status is 0
 verify()
 {
     count=$((count + 1))

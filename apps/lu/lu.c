@@ -1,9 +1,9 @@
 /*
  * lu.c - blocked dense LU factorisation, in the manner of SPLASH-2: options, the run, the report.
  *
- * The matrix is cut into contiguous blocks, dealt out to the ranks; each step a rank fetches,
- * one-sided, the blocks of others that its updates need. The same source makes lu, whose ranks are
- * processes over ARMCI, and lu-pthread, whose ranks are threads.
+ * The matrix consists of contiguous blocks, distributed over the ranks. In each step a rank
+ * fetches, one-sided, the remote blocks that its updates need. The same source builds lu, whose
+ * ranks are processes over ARMCI, and lu-pthread, whose ranks are threads.
  *
  * Uses      lu_comm_*(), lu_factor(), lu_grid_*(), lu_check()
  *
@@ -101,7 +101,8 @@ static struct lu_options parse(int argc, char **argv)
 
 /* --- the run --- */
 
-/* Rank 0 has every block of the factors, in row-major order; the others NULL. */
+/* Gathers the factors on rank 0: returns every block in row-major order there, NULL on other
+ * ranks. */
 static double *gather(const struct lu *lu)
 {
     const int nb = lu->grid->nb;
@@ -127,7 +128,7 @@ static bool same_counts(const struct lu_counts *a, const struct lu_counts *b)
            && a->panel[0] == b->panel[0] && a->panel[1] == b->panel[1] && a->updates == b->updates;
 }
 
-/* Each rank's counts against the enumeration's, their sums against the table. Collective. */
+/* Compares each rank's counts with the enumeration's, and their sums with the table. Collective. */
 static bool check_counts(const struct lu *lu)
 {
     struct lu_counts *must = calloc((size_t)lu->grid->ranks, sizeof(*must));
@@ -164,7 +165,8 @@ static bool check_counts(const struct lu *lu)
     return right;
 }
 
-/* Most updates of a rank, and the mean: what distributions differ in. */
+/* Returns the largest number of updates of a rank divided by the mean, which depends on the
+ * distribution. */
 static double load_ratio(const struct lu *lu)
 {
     long sum = lu->counts.updates;
@@ -239,7 +241,7 @@ static bool run(const struct lu_options *opt, const struct lu_grid *grid)
     return counts && answer;
 }
 
-/* What to say instead of running; -1: run. */
+/* Performs options that replace the run. Returns the exit code, or -1 if there was none. */
 static int instead(const struct lu_options *opt)
 {
     const bool first = lu_comm_rank() == 0;

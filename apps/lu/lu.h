@@ -2,10 +2,10 @@
  * lu.h - what the files of lu and lu-pthread share.
  *
  *   lu.c          options, the run, the report
- *   lu_grid.c     who owns which block, and how many blocks each rank must fetch
+ *   lu_grid.c     the owner of each block; number of blocks that each rank must fetch
  *   lu_factor.c   the factorisation, step by step
- *   lu_kernel.c   what is done to one block
- *   lu_check.c    the matrix, and whether its factors are right
+ *   lu_kernel.c   operations on one block
+ *   lu_check.c    the matrix, and the check of its factors
  *   lu_armci.c    lu: ranks that are processes, over ARMCI
  *   lu_threads.c  lu-pthread: ranks that are threads
  *
@@ -23,7 +23,7 @@
 
 enum lu_layout { LU_CYCLIC, LU_BLOCK, LU_HYBRID, LU_LAYOUTS };
 
-/* How a rank comes by a block of another one. */
+/* How a rank gets a remote block. */
 enum lu_fetch {
     LU_GET,   /* a blocking get when the block is first needed; kept until the step ends */
     LU_NBGET, /* non-blocking gets of all blocks of a step, each waited for when first needed */
@@ -40,12 +40,12 @@ struct lu_options {
     bool serial; /* compare with a factorisation by one rank */
     bool tables; /* check the table of counts, and nothing else */
     bool help;
-    const char *wrong; /* the argument that makes no sense, or NULL */
+    const char *wrong; /* the invalid argument, or NULL */
 };
 
 /* --- lu_grid.c --- */
 
-/* Blocks that are fetched, or the updates that need none. */
+/* Counts of fetched blocks, or of updates that need no fetch. */
 struct lu_counts {
     long diagonal[2]; /* diagonal blocks: [0] from the same host, [1] over the network */
     long panel[2];    /* blocks of the row and the column that a step updates with */
@@ -61,7 +61,8 @@ struct lu_grid {
     int *owned; /* [rank]: number of blocks */
 };
 
-/* False: no memory, or the hosts have different numbers of ranks. Undone by lu_grid_destroy(). */
+/* Returns false without memory, or if hosts have different numbers of ranks. lu_grid_destroy()
+ * frees the grid. */
 bool lu_grid_create(struct lu_grid *grid, int nb, int ranks, int hosts, enum lu_layout layout);
 void lu_grid_destroy(struct lu_grid *grid);
 
@@ -75,14 +76,14 @@ static inline int lu_index(const struct lu_grid *grid, int row, int column)
     return grid->index[row * grid->nb + column];
 }
 
-/* counts[rank] of all ranks, by enumeration of all updates. */
+/* Sets counts[rank] of all ranks, by enumeration of all updates. */
 bool lu_grid_counts(const struct lu_grid *grid, enum lu_fetch fetch, struct lu_counts *counts);
 
-/* The published table: false if it has no such row. Sums over all ranks. */
+/* Gives the published sums over all ranks; returns false if the table has no such row. */
 bool lu_grid_published(const struct lu_grid *grid, enum lu_fetch fetch, long *same_host_out,
                        long *network_out);
 
-/* Enumeration against every row of the published table; prints both. */
+/* Compares the enumeration with every row of the published table; prints both. */
 bool lu_grid_check_tables(void);
 
 const char *lu_layout_name(enum lu_layout layout);
@@ -113,15 +114,16 @@ struct lu {
     struct lu_times times;
 };
 
-/* Collective. False: no memory. */
+/* Collective. Returns false without memory. */
 bool lu_factor(struct lu *lu);
 
-/* By one rank alone: a has all blocks in row-major order. The same operations in the same order. */
+/* Factors on one rank: a has all blocks in row-major order. Same operations in the same order as
+ * lu_factor(). */
 void lu_factor_serial(double *a, int nb, int b);
 
 /* --- lu_check.c --- */
 
-/* The block as the matrix has it. */
+/* Sets block to its initial elements. */
 void lu_matrix_block(double *block, int n, int b, int row, int column);
 
 struct lu_verdict {
@@ -133,7 +135,7 @@ struct lu_verdict {
     bool right;
 };
 
-/* a has the blocks of the factors in row-major order. False: no memory. */
+/* Checks factors: a has their blocks in row-major order. Returns false without memory. */
 bool lu_check(const double *a, int n, int b, bool serial, struct lu_verdict *verdict_out);
 
 /* --- lu_armci.c or lu_threads.c: everything that differs between processes and threads --- */
@@ -148,10 +150,12 @@ bool lu_comm_same_host(int rank);
 const char *lu_comm_kind(void);
 bool lu_comm_loads_only(void); /* ranks have one address space */
 
-/* Collective: bytes that others may fetch, and slots for gets under way; NULL: no memory. */
+/* Collective. Returns bytes of memory that other ranks may fetch from, with slots for gets in
+ * flight; NULL without memory. */
 void *lu_comm_memory(size_t bytes, int slots);
 void lu_comm_memory_free(void);
-/* Where the rank's memory is; it may be loaded if the rank is on the same host. */
+/* Returns the address of a rank's memory; loads from it are legal if the rank is on the same
+ * host. */
 const char *lu_comm_address(int rank);
 
 void lu_comm_get(void *to, int rank, size_t offset, size_t bytes);

@@ -1,5 +1,5 @@
 /*
- * lu_check.c - the matrix, and whether its factors are right.
+ * lu_check.c - the matrix, and the check of its factors.
  *
  * The elements are random numbers from 0 to 1 that depend on their place alone, with n added on the
  * diagonal. The factors must solve the system whose solution is (1, ..., 1), give the published
@@ -47,7 +47,7 @@ void lu_matrix_block(double *block, int n, int b, int row, int column)
             block[i * b + j] = element(n, row * b + i, column * b + j);
 }
 
-/* Row i of the factors as far as block column: where it starts. */
+/* Finds row i of the factors up to block column: returns its address. */
 static const double *row_of(const double *a, int nb, int b, int i, int column)
 {
     const size_t block = (size_t)(i / b) * (size_t)nb + (size_t)column;
@@ -55,7 +55,7 @@ static const double *row_of(const double *a, int nb, int b, int i, int column)
     return a + block * (size_t)b * (size_t)b + (size_t)(i % b) * (size_t)b;
 }
 
-/* x = U^-1 L^-1 x */
+/* Solves x = U^-1 L^-1 x. */
 static void solve(const double *a, int n, int b, double *x)
 {
     const int nb = n / b;
@@ -103,7 +103,7 @@ static double log_det_error(int n, double value)
     return 0;
 }
 
-/* Elements that differ from what one rank alone computes; -1: no memory. */
+/* Counts elements that differ from a factorisation by one rank; -1: no memory. */
 static long compare_serial(const double *a, int n, int b)
 {
     const int nb = n / b;

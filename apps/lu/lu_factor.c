@@ -2,10 +2,10 @@
  * lu_factor.c - the factorisation, step by step.
  *
  * Step k: the owner factors block (k,k); barrier; owners of blocks below and beside it apply its
- * factors; barrier; owners of all blocks (i,j) to the right and below subtract (i,k) (k,j). Nobody
+ * factors; barrier; owners of all blocks (i,j) to the right and below subtract (i,k) (k,j). No rank
  * writes a block that another rank may fetch in the same part of a step: (i,k) and (k,j) are final
- * then, and of the blocks that are updated only (k+1,k+1) is written next, by its owner, which has
- * updated it. So two barriers a step are enough.
+ * then, and of the updated blocks only (k+1,k+1) is written next, by its owner, which has updated
+ * it. Two barriers per step are therefore enough.
  *
  * Owns      buffers for the blocks of other ranks that a step needs: a column's and a row's
  *
@@ -54,14 +54,14 @@ static void barrier(struct lu *lu)
 
 /* --- fetching --- */
 
-/* Counts a block that comes from another rank. */
+/* Counts a block fetched from another rank. */
 static void count(struct lu *lu, long *counts, int owner)
 {
     if (owner != lu->rank)
         counts[lu_comm_same_host(owner) ? 0 : 1]++;
 }
 
-/* Where the block is without a copy, or NULL. */
+/* Returns the address of a block that needs no copy, or NULL. */
 static const double *in_place(const struct lu *lu, int i, int j)
 {
     const int owner = lu_owner(lu->grid, i, j);
@@ -87,7 +87,7 @@ static void get(struct lu *lu, double *to, int i, int j, int slot)
     lu->times.get += lu_comm_now() - start;
 }
 
-/* Starts to fetch the panel's block number at, unless it is there or on its way. */
+/* Starts to fetch block number at of the panel, unless it is present or in flight. */
 static void start(struct step *step, struct panel *panel, int at, bool blocking)
 {
     struct lu *lu = step->lu;
@@ -155,7 +155,7 @@ static void apply_diagonal(struct step *step)
     }
 }
 
-/* Starts gets of all that the updates of this step need. */
+/* Starts the gets of all blocks that the updates of this step need. */
 static void start_all(struct step *step)
 {
     const int k = step->k, nb = step->lu->grid->nb;

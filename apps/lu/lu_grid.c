@@ -1,15 +1,14 @@
 /*
- * lu_grid.c - who owns which block, and how many blocks each rank must fetch.
+ * lu_grid.c - the owner of each block; number of blocks that each rank must fetch.
  *
- * Ranks stand on a grid of rows x columns, rows the largest divisor of their number that is not
- * above its square root, numbered row by row. Hosts have consecutive ranks.
+ * Ranks form a grid of rows x columns, numbered row by row; rows is the largest divisor of their
+ * number that is not above its square root. Hosts have consecutive ranks.
  *
  *   cyclic  block (I,J) belongs to (I mod rows, J mod columns)
  *   block   each rank has one rectangle
- *   hybrid  each host has one rectangle, dealt out cyclically among its ranks. A host's ranks are
- *           part of a row of the grid, or whole rows, and its rectangle is what they would have as
- *           one rank; where neither is so, hosts form a grid of their own, and so do the ranks of
- *           each
+ *   hybrid  each host has one rectangle, distributed cyclically over its ranks. If a host's ranks
+ *           are part of a row of the grid, or whole rows, its rectangle is what they would have as
+ *           one rank; otherwise hosts form a grid, and the ranks of each host form another one
  *
  * Source    the counts: enumeration by an independent program, for nb = 96 and 16
  *
@@ -126,7 +125,7 @@ static bool same_host(const struct lu_grid *grid, int a, int b)
     return a / per_host == b / per_host;
 }
 
-/* rank needs block (row, column). Once a step, unless it is fetched anew each time. */
+/* Counts a block (row, column) that rank needs: once per step, or each time with LU_ANEW. */
 static void need(const struct lu_grid *grid, long *fetched, int rank, int row, int column,
                  char *seen)
 {
@@ -139,7 +138,7 @@ static void need(const struct lu_grid *grid, long *fetched, int rank, int row, i
     fetched[same_host(grid, rank, owner) ? 0 : 1]++;
 }
 
-/* What step k needs. seen has nb bytes a rank for the column and nb for the row. */
+/* Counts the fetches of step k. seen has nb bytes per rank for the column and nb for the row. */
 static void count_step(const struct lu_grid *grid, bool anew, int k, struct lu_counts *counts,
                        char *seen)
 {
@@ -218,7 +217,7 @@ bool lu_grid_published(const struct lu_grid *grid, enum lu_fetch fetch, long *sa
     return false;
 }
 
-/* Enumeration of one layout of a row of the table; true if it says the same. */
+/* Compares one layout of a row of the table with the enumeration; returns true if they agree. */
 static bool check_row(const struct row *row, enum lu_layout layout)
 {
     struct lu_grid grid;

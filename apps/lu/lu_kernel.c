@@ -1,14 +1,15 @@
 /*
- * lu_kernel.c - what a factorisation does to one block.
+ * lu_kernel.c - operations of a factorisation on one block.
  *
- * Every rank, and the serial factorisation, goes through these functions, so that the same
- * operations in the same order give the same bits.
+ * Every rank, and the serial factorisation, uses these functions, so that the same operations in
+ * the same order give the same bits.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "lu.h"
 
-/* No pivoting: the matrix is diagonally dominant. L has a unit diagonal, which is not stored. */
+/* Without pivoting: the matrix is diagonally dominant. L has a unit diagonal, which is not
+ * stored. */
 void lu_kernel_factor(double *a, int b)
 {
     for (int k = 0; k < b; k++)

@@ -1,8 +1,8 @@
 /*
  * lu_threads.c - ranks that are threads of one process.
  *
- * Every block is loaded where it is. What lu_armci.c would fetch from the same host is counted all
- * the same, so that the counts of both programs can be compared.
+ * Every block is loaded in place. A block that lu_armci.c would fetch from the same host is counted
+ * too, so that the counts of both programs can be compared.
  *
  * Owns      struct team, one, shared by all threads; the barrier orders every access to its arrays
  * Threads   as many as ranks; the first is the program's own
@@ -22,12 +22,12 @@
 
 #define MAX_THREADS 256
 #define MAX_VALUES  16
-#define MAX_POLLS   2000 /* in vain, before a thread lets others run */
+#define MAX_POLLS   2000 /* polls without a result before a thread yields */
 
 static struct team {
     int ranks;
     atomic_int arrived;  /* at the barrier that is under way */
-    atomic_uint barrier; /* barriers that all have passed */
+    atomic_uint barrier; /* barriers that all threads have passed */
     void *memory[MAX_THREADS];
     double numbers[MAX_THREADS][MAX_VALUES]; /* of reductions */
     long integers[MAX_THREADS][MAX_VALUES];
@@ -137,12 +137,12 @@ void lu_comm_get_wait(int slot)
     (void)slot;
 }
 
-/* Polls for a while and then lets others run, as ARMCI's barrier does. */
+/* Polls for a while and then yields, as ARMCI's barrier does. */
 void lu_comm_barrier(void)
 {
     const unsigned passed = atomic_load_explicit(&team.barrier, memory_order_relaxed);
 
-    /* what each thread has written before is seen by the last one to arrive */
+    /* the last thread to arrive sees what each thread has written before */
     if (atomic_fetch_add_explicit(&team.arrived, 1, memory_order_acq_rel) == team.ranks - 1) {
         atomic_store_explicit(&team.arrived, 0, memory_order_relaxed);
         /* pairs with the acquire below */

@@ -1,10 +1,10 @@
 /*
  * md.c - short-range molecular dynamics over ARMCI: options, the run, the report.
  *
- * A Lennard-Jones liquid in a periodic cube, cut into one box a rank. A step, by velocity Verlet,
- * moves the atoms, gets the positions that lie beyond the box's upper faces from their owners,
- * computes, and accumulates the forces on those atoms at their owners. Two barriers a step keep
- * positions from changing while others read them, and forces from being used before all have come.
+ * A Lennard-Jones liquid in a periodic cube, with one box per rank. A step, by velocity Verlet,
+ * moves the atoms, gets the positions beyond the box's upper faces from their owners, computes, and
+ * accumulates the forces on those atoms at their owners. Two barriers per step: positions do not
+ * change while other ranks read them, and forces are used only when all have been accumulated.
  *
  * Threads   one
  * Uses      everything in md.h
@@ -129,7 +129,7 @@ static void forces(struct md *md, bool counts_changed)
 
     memset(md->force, 0, numbers * sizeof(long));
     md->potential = 0;
-    barrier(md); /* all positions are there, and all from_others are empty */
+    barrier(md); /* all positions are ready, and all from_others are empty */
     if (counts_changed)
         md_halo_get_counts(md);
     md_halo_get_start(md);
@@ -137,13 +137,13 @@ static void forces(struct md *md, bool counts_changed)
     md_halo_get_wait(md);
     md_force_outer(md);
     md_halo_accumulate(md);
-    barrier(md); /* all forces have come, and nobody reads positions any more */
+    barrier(md); /* all forces are accumulated; no rank reads positions any more */
     for (size_t i = 0; i < numbers; i++)
         md->force[i] += md->from_others[i];
     memset(md->from_others, 0, numbers * sizeof(long));
 }
 
-/* Half a kick for all own atoms, and the drift too if there is one. */
+/* Applies half a step of force to the velocities of own atoms; with drift also moves the atoms. */
 static void push(struct md *md, bool drift)
 {
     double fastest = 0;
@@ -168,7 +168,8 @@ static void push(struct md *md, bool drift)
     md->farthest = fmax(md->farthest, md->drifted);
 }
 
-/* Runs all steps; the greatest change of energy, sampled at migrations, and the last sums. */
+/* Runs all steps. Returns the greatest change of energy, sampled at migrations; sets the first and
+ * last sums. */
 static double simulate(struct md *md, struct md_sums *first_out, struct md_sums *last_out)
 {
     double most = 0;
@@ -210,8 +211,8 @@ static void print_traffic(const struct md *md, const char *what, const struct md
                traffic->calls[0], traffic->bytes[0], traffic->calls[1], traffic->bytes[1], verdict);
 }
 
-/* All ranks together, against what the map says of so many exchanges. missing: bytes of a section
- * that a vector leaves out. */
+/* Compares the sums over all ranks with the map's figures for that many exchanges. missing: bytes
+ * of a section that a vector omits. */
 static bool check_traffic(const struct md *md, const char *what, struct md_traffic traffic,
                           long cell_bytes, long exchanges, long missing)
 {
@@ -230,7 +231,7 @@ static bool check_traffic(const struct md *md, const char *what, struct md_traff
     return right;
 }
 
-/* Every call and byte; collective, all ranks get the same. */
+/* Checks every call and byte. Collective; all ranks get the same result. */
 static bool check_counts(const struct md *md)
 {
     const long cell_bytes = (long)md->capacity * 3 * (long)sizeof(double);
@@ -265,7 +266,7 @@ static void report_times(const struct md *md, double total)
                times[0], times[1], times[2], times[3], times[4]);
 }
 
-/* Laws that hold whatever the number of ranks is. */
+/* Checks conservation laws, which hold for any number of ranks. */
 static bool check_physics(const struct md *md, double energy_change, const struct md_sums *first,
                           const struct md_sums *last)
 {
@@ -286,7 +287,7 @@ static bool check_physics(const struct md *md, double energy_change, const struc
     return right;
 }
 
-/* On the first rank only; atoms_moved is the sum of all ranks. */
+/* Compares with the serial run, on the first rank only. atoms_moved is the sum over all ranks. */
 static bool check_serial(const struct md *md, const struct md_sums *last, long atoms_moved)
 {
     struct md_sums serial;
@@ -341,7 +342,7 @@ static bool run(const struct md_options *opt, const struct md_map *map)
     return right;
 }
 
-/* True on the first rank if all was right. */
+/* Performs all runs. Returns true on the first rank if all results were right. */
 static bool run_all(const struct md_options *opt)
 {
     struct md_map map;

@@ -2,7 +2,7 @@
  * md.h - what the files of md share.
  *
  *   md.c          options, the run, the report
- *   md_map.c      boxes of space, which rank has which, and the traffic that follows
+ *   md_map.c      boxes of space, their ranks, and the traffic that results
  *   md_atoms.c    the atoms of a box, in cells: start, insertion, sums
  *   md_force.c    forces between atoms of neighbouring cells
  *   md_halo.c     positions from neighbours, forces to them
@@ -28,7 +28,7 @@
 #include <mpi.h>
 
 #define MD_CUTOFF     2.5
-#define MD_SKIN       0.5 /* cells are so much wider, since atoms change cells only now and then */
+#define MD_SKIN       0.5 /* extra width of cells, since atoms change cells only at migrations */
 #define MD_DENSITY    0.8442
 #define MD_TIME_STEP  0.004
 #define MD_MIGRATE    10     /* steps between two migrations */
@@ -65,12 +65,12 @@ struct md_map {
     int *box_of;  /* [rank] */
 };
 
-/* NULL if all is well, else what is not. Undone by md_map_destroy(). */
+/* Returns NULL on success, otherwise a text about the error. md_map_destroy() frees the map. */
 const char *md_map_create(struct md_map *map, const int grid[3], enum md_order order);
 void md_map_destroy(struct md_map *map);
 const char *md_order_name(enum md_order order);
 
-/* The box at these coordinates, which may lie outside the grid: space is periodic. */
+/* Returns the box at these coordinates, which may be outside the grid, since space is periodic. */
 int md_map_box(const struct md_map *map, const int at[3]);
 void md_map_coordinates(const struct md_map *map, int box, int at[3]);
 
@@ -82,18 +82,20 @@ static inline void md_count(struct md_traffic *traffic, int rank, long bytes)
     traffic->bytes[way] += bytes;
 }
 
-/* What all ranks together send in one halo exchange if a box has own[0] x own[1] x own[2] cells of
- * cell_bytes; by the ranks' hosts alone. */
+/* Returns the traffic of all ranks together in one halo exchange, for boxes of own[0] x own[1] x
+ * own[2] cells of cell_bytes. It depends on the ranks' hosts only. */
 struct md_traffic md_map_halo(const struct md_map *map, const int own[3], long cell_bytes);
 
-/* All ranks together, a message of so many bytes for every distinct neighbour of every box. */
+/* Returns the traffic of all ranks together, for a message of that many bytes to every distinct
+ * neighbour of every box. */
 struct md_traffic md_map_neighbours(const struct md_map *map, long bytes);
-/* A box's distinct neighbours, which touch it, be it by a corner. Returns how many; at most 26. */
+/* Finds a box's distinct neighbours, those that share a corner included. Returns their number, at
+ * most 26. */
 int md_map_neighbours_of(const struct md_map *map, int box, int boxes[26]);
 
 /* --- the state of one rank --- */
 
-/* An atom on its way to another rank. */
+/* An atom in flight to another rank. */
 struct md_atom {
     double position[3], velocity[3];
     long id;
@@ -104,11 +106,12 @@ struct md_inbox {
     struct md_atom atom[];
 };
 
-/* Cells beyond a face, an edge or a corner of the box. All ranks number their cells alike. */
+/* Cells beyond a face, an edge or a corner of the box. All ranks number their cells in the same
+ * way. */
 struct md_region {
     int rank;
-    int from;      /* the first cell, as its owner numbers them */
-    int to;        /* where its copy is */
+    int from;      /* the first cell, in the owner's numbering */
+    int to;        /* the first cell of its copy */
     int extent[3]; /* cells in each dimension */
     int cells;
 };
@@ -128,23 +131,23 @@ struct md {
     struct md_region regions[7];
     int nregions;
 
-    /* Memory that others reach, by rank, and this rank's. */
+    /* Memory that other ranks access, by rank, and this rank's part of it. */
     void **positions_of, **forces_of, **counts_of, **inbox_of;
     double *position;  /* [cell][capacity][3] */
     long *from_others; /* [cell][capacity][3]: forces that others have accumulated */
     int *count;        /* [cell] */
     struct md_inbox *inbox;
 
-    /* Memory of its own. */
+    /* Private memory. */
     double *velocity; /* [cell][capacity][3], own cells only */
     long *id;         /* [cell][capacity], own cells only */
     long *force;      /* [cell][capacity][3] */
     long potential;   /* energy of the pairs that this rank has computed */
     double drifted;   /* the farthest that an atom can have moved since the last migration */
-    double farthest;  /* the most of it so far */
+    double farthest;  /* the largest value of drifted so far */
 
     struct md_traffic counts_got, positions_got, forces_sent, atoms_sent;
-    long empty_bytes; /* of the sections, where there is no atom: what vectors leave out */
+    long empty_bytes; /* bytes of empty places in the sections, which vectors omit */
     long atoms_got, migrations, halos;
     double seconds_get, seconds_acc, seconds_barrier, seconds_migrate;
 };
@@ -154,23 +157,23 @@ static inline int md_cell(const struct md *md, int x, int y, int z)
     return x + md->all[0] * (y + md->all[1] * z);
 }
 
-/* Sums over all ranks: of integers, so that they do not depend on how many ranks there are. */
+/* Sums over all ranks. Integers, so that they do not depend on the number of ranks. */
 struct md_sums {
     double potential, kinetic, momentum; /* the largest component */
     uint64_t checksum;                   /* of all bits of positions and velocities */
     long atoms;
 };
 
-/* --- what happens to an atom or to a pair; inline, and compiled without fused operations, so that
- * every rank and the serial run get the same bits --- */
+/* --- operations on an atom or a pair; inline, and compiled without fused operations, so that every
+ * rank and the serial run get the same bits --- */
 
 static inline long md_integer(double value)
 {
     return (long)(value < 0 ? value - 0.5 : value + 0.5);
 }
 
-/* Adds the force of the pair, or nothing beyond the cut-off. The force falls to zero there, so that
- * energy is conserved as well as the time step allows. */
+/* Adds the force of the pair, or nothing beyond the cut-off. The force goes to zero at the cut-off,
+ * so that energy is conserved as well as the time step allows. */
 static inline void md_pair(const double *a, const double *b, double side, long *force_a,
                            long *force_b, long *potential)
 {
@@ -214,7 +217,7 @@ static inline void md_drift(double *position, const double *velocity)
         position[i] += velocity[i] * MD_TIME_STEP;
 }
 
-/* Back into space, which is periodic. */
+/* Maps a position into the periodic cube. */
 static inline void md_wrap(double *position, double side)
 {
     for (int i = 0; i < 3; i++) {
@@ -223,7 +226,8 @@ static inline void md_wrap(double *position, double side)
     }
 }
 
-/* Which of so many equal parts of a side the coordinate lies in. */
+/* Returns the index of the part that contains the coordinate, if a side has that many equal
+ * parts. */
 static inline int md_part(double coordinate, double side, int parts)
 {
     const int part = (int)(coordinate / side * parts);
@@ -233,33 +237,33 @@ static inline int md_part(double coordinate, double side, int parts)
 
 /* --- md_atoms.c --- */
 
-/* Where the atom starts. */
+/* Sets an atom's initial position and velocity. */
 void md_start_atom(int lattice, double side, long id, double position[3], double velocity[3]);
 double md_side(int lattice);
-/* The velocity to take from each atom so that they have no momentum together. */
+/* Sets mean to the velocity that, subtracted from each atom, makes the total momentum zero. */
 void md_start_mean(long atoms, double mean[3]);
 
-/* NULL if all is well, else what is not; collective. */
+/* Collective. Returns NULL on success, otherwise a text about the error. */
 const char *md_create(struct md *md);
 void md_destroy(struct md *md);
 void md_insert(struct md *md, const struct md_atom *atom);
 bool md_is_mine(const struct md *md, const double position[3]);
-/* The rank whose box this is, and the cell in it. */
+/* Returns the rank that owns the box at position; sets the cell in that box. */
 int md_find(const struct md *md, const double position[3], int cell[3]);
 
-/* One atom's part of the sums; integers that add up. */
+/* One atom's part of the sums, as integers. */
 struct md_part_sums {
     long potential, kinetic, momentum[3], checksum, atoms;
 };
 void md_add_atom(struct md_part_sums *sums, long id, const double *position,
                  const double *velocity);
 struct md_sums md_sums_of(const struct md_part_sums *parts);
-/* Collective. */
+/* Sums over all ranks. Collective. */
 struct md_sums md_sum_up(const struct md *md);
 
 /* --- md_force.c --- */
 
-/* Pairs of two atoms of this rank; pairs with copies, which the halo exchange brings. */
+/* Computes pairs of two atoms of this rank, and pairs with copies from the halo exchange. */
 void md_force_inner(struct md *md);
 void md_force_outer(struct md *md);
 
@@ -275,11 +279,11 @@ void md_halo_accumulate(struct md *md);
 
 void md_migrate(struct md *md);
 
-/* --- md_serial.c: for one rank. False: no memory. crossed: atoms that changed boxes. --- */
+/* --- md_serial.c: for one rank. Returns false without memory. crossed: atoms with a new box --- */
 
 bool md_serial(const struct md *md, struct md_sums *sums_out, long *crossed_out);
 
-/* --- md_pattern.c: collective; true on every rank if all was as it must be --- */
+/* --- md_pattern.c: collective; returns true on every rank if all results were right --- */
 
 bool md_pattern(const struct md_options *opt, const struct md_map *map);
 

@@ -2,11 +2,11 @@
  * md_atoms.c - the atoms of a box, in cells: start, insertion, sums.
  *
  * A box has own[0] x own[1] x own[2] cells, each at least as wide as the cut-off and the skin. In a
- * dimension with more than one box there is a layer of cells more, at the end: copies of the next
- * box's first layer. Every cell has room for the same number of atoms, so that a face is a strided
+ * dimension with more than one box there is one more layer of cells at the end: copies of the next
+ * box's first layer. Every cell has space for the same number of atoms, so that a face is a strided
  * section of the array.
  *
- * Owns      all arrays of struct md; position, from_others, count and inbox are others' to reach
+ * Owns      all arrays of struct md; other ranks access position, from_others, count and inbox
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -15,7 +15,7 @@
 
 #include "md.h"
 
-#define TEMPERATURE 1.44 /* at the start; half of it when the lattice has melted */
+#define TEMPERATURE 1.44 /* at the start; about half of it after the lattice has melted */
 
 static uint64_t hash(uint64_t z)
 {
@@ -32,8 +32,8 @@ double md_side(int lattice)
     return lattice * cbrt(4 / MD_DENSITY);
 }
 
-/* A face-centred lattice, with planes close to the faces of boxes, so that atoms cross them soon;
- * speeds are evenly spread, in each dimension, about zero. */
+/* A face-centred lattice, with planes close to the faces of boxes, so that atoms cross them soon.
+ * Speeds are distributed evenly about zero in each dimension. */
 void md_start_atom(int lattice, double side, long id, double position[3], double velocity[3])
 {
     static const double basis[4][3] = {
@@ -120,7 +120,7 @@ void md_insert(struct md *md, const struct md_atom *atom)
     md->id[slot] = atom->id;
 }
 
-/* NULL if cells are wide enough and there are enough of them. */
+/* Divides a box into cells. Returns NULL if cells are wide enough and numerous enough. */
 static const char *cut(struct md *md)
 {
     double volume = 1;
@@ -143,7 +143,7 @@ static const char *cut(struct md *md)
 
 /* --- memory --- */
 
-/* bytes on every rank, which all may reach; *mine_out is this rank's. */
+/* Allocates bytes on every rank, which all ranks may access. *mine_out is this rank's memory. */
 static bool make_shared(void ***of_out, void *mine_out, size_t bytes, int rank)
 {
     *of_out = calloc((size_t)armci_msg_nproc(), sizeof(void *));

@@ -1,10 +1,10 @@
 /*
  * md_force.c - forces between atoms of neighbouring cells.
  *
- * Every pair of neighbouring cells belongs to one base cell: the two lie in the cube of 2 x 2 x 2
- * cells that starts at the base, and share no dimension in which both are off it. There are 14 such
- * pairs, the base with itself included. So a rank needs copies only of cells beyond the upper faces
- * of its box, and what it computes for them goes back to their owners.
+ * Every pair of neighbouring cells belongs to one base cell: both cells are in the cube of 2 x 2 x
+ * 2 cells that starts at the base, and in no dimension do both differ from it. There are 14 such
+ * pairs, including the base with itself. A rank therefore needs copies only of cells beyond the
+ * upper faces of its box; the forces that it computes for them are sent back to their owners.
  *
  * Source    the eighth-shell method (Liem, Brown, Clarke 1991; Bowers, Dror, Shaw 2007)
  *

@@ -2,11 +2,11 @@
  * md_halo.c - positions from neighbours, forces to them.
  *
  * A region is a box of cells beyond a face, an edge or a corner of this rank's box. All ranks have
- * their cells at the same places, so a region is the same strided section in its owner's array and
- * in this rank's, moved. Two ways to transfer it:
+ * the same layout of cells, so a region is the same strided section, at another offset, in its
+ * owner's array and in this rank's. There are two ways to transfer it:
  *
  *   strided  one call for the section, empty places included
- *   vector   one call with a piece for each cell, of the atoms that are there
+ *   vector   one call with a piece for each cell, which contains its atoms only
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -45,7 +45,7 @@ void md_halo_regions(struct md *md)
     }
 }
 
-/* Cell number at of a region, counted x fastest, as an offset from its first. */
+/* Returns the offset of a region's cell number at from its first cell; x is counted fastest. */
 static int region_cell(const struct md *md, const struct md_region *region, int at)
 {
     const int x = at % region->extent[0], y = at / region->extent[0] % region->extent[1];
@@ -53,7 +53,7 @@ static int region_cell(const struct md *md, const struct md_region *region, int 
     return md_cell(md, x, y, at / region->extent[0] / region->extent[1]);
 }
 
-/* The section of an array with bytes for each cell. */
+/* A region's section of an array with that many bytes per cell. */
 struct section {
     int strides[2], counts[3];
 };
@@ -80,7 +80,7 @@ void md_halo_get_counts(struct md *md)
 
 /* --- vectors --- */
 
-/* A piece for each cell with atoms; the lists are one allocation behind the descriptors. */
+/* A piece for each cell with atoms. The lists follow the descriptors in one allocation. */
 struct vector {
     armci_giov_t *pieces;
     int length;

@@ -1,10 +1,10 @@
 /*
- * md_map.c - boxes of space, which rank has which, and the traffic that follows.
+ * md_map.c - boxes of space, their ranks, and the traffic that results.
  *
- * Space is cut into a grid of boxes, one a rank, numbered x fastest. Hosts have consecutive ranks.
+ * Space is a grid of boxes, one per rank, numbered x fastest. Hosts have consecutive ranks.
  *
- *   natural   box b is rank b's
- *   plain     boxes go to the hosts in turn, so that neighbours in x are on different hosts
+ *   natural   rank b has box b
+ *   plain     boxes are assigned to hosts in turn, so that neighbours in x are on different hosts
  *   permuted  each host has a brick of boxes, of the shape with the least surface
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -20,7 +20,7 @@ const char *md_order_name(enum md_order order)
     return order_names[order];
 }
 
-/* Boxes in each dimension, as like each other as can be, the fewest in x. */
+/* Chooses the number of boxes in each dimension: as equal as possible, the fewest in x. */
 static void choose_grid(int ranks, int grid[3])
 {
     int least = -1;
@@ -38,7 +38,8 @@ static void choose_grid(int ranks, int grid[3])
         }
 }
 
-/* Hosts in each dimension, so that each has a brick of boxes and they touch least. */
+/* Chooses the number of hosts in each dimension: each host has a brick of boxes; the surface
+ * between bricks is minimal. */
 static bool choose_bricks(const struct md_map *map, int bricks[3])
 {
     const int *grid = map->grid;
@@ -198,7 +199,7 @@ int md_map_neighbours_of(const struct md_map *map, int box, int boxes[26])
     return found;
 }
 
-/* Whether two coordinates of a dimension touch: equal, or next to each other around the ring. */
+/* Returns true if two coordinates of a dimension are equal or adjacent on the ring. */
 static bool touches(int a, int b, int size)
 {
     const int distance = abs(a - b);

@@ -1,9 +1,9 @@
 /*
  * md_migrate.c - atoms that leave a box for another.
  *
- * A sender reserves places in the receiver's inbox by fetch-and-add and puts its atoms there; no
- * receiver takes part. After the barrier each rank empties its own inbox. The next reservation
- * comes after a further barrier, that of the next forces.
+ * A sender reserves places in the receiver's inbox by fetch-and-add and puts its atoms there; the
+ * receiver does not take part. After the barrier each rank empties its own inbox. The next
+ * reservation follows after one more barrier, that of the next forces.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -31,7 +31,7 @@ static struct md_atom atom_at(const struct md *md, size_t slot)
     return atom;
 }
 
-/* The last atom of the cell takes the place of one that leaves. */
+/* Removes an atom; the last atom of the cell takes its place. */
 static void remove_atom(struct md *md, int cell, size_t slot)
 {
     const size_t last = (size_t)cell * (size_t)md->capacity + (size_t)--md->count[cell];
@@ -52,7 +52,7 @@ static void depart(struct departures *all, int rank, const struct md_atom *atom)
     all->list[all->used++] = (struct departure){ .rank = rank, .atom = *atom };
 }
 
-/* Wraps the cell's atoms; those that belong elsewhere leave it. */
+/* Wraps the cell's atoms; moves those that belong to another cell out of it. */
 static void sort_cell(struct md *md, const int at[3], struct departures *all)
 {
     const int cell = md_cell(md, at[0], at[1], at[2]);
@@ -79,7 +79,7 @@ static int by_rank(const void *a, const void *b)
     return ((const struct departure *)a)->rank - ((const struct departure *)b)->rank;
 }
 
-/* Puts atoms that go to one rank, which follow each other in the list. */
+/* Puts the atoms for one rank, which are consecutive in the list. */
 static void send_atoms(struct md *md, const struct departure *list, size_t atoms)
 {
     const int rank = list->rank;

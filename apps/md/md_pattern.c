@@ -4,7 +4,7 @@
  * Every box has 1000 atoms. In a step each rank gets the positions of all distinct neighbour boxes,
  * 24,000 contiguous bytes each, and accumulates a force on every third of their atoms, a strided
  * section. All numbers are integers, so that sums are exact: atom a of box b is at (b + step, a,
- * step), and box c pulls at it with c + 1.
+ * step), and box c contributes the force c + 1.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -138,7 +138,7 @@ static void run(struct pattern *p, int steps)
     p->seconds = MPI_Wtime() - start;
 }
 
-/* Sums of all ranks against what the map says; prints a line. */
+/* Compares the sums over all ranks with the map's figures; prints a line. */
 static bool compare(const char *what, struct md_traffic mine, struct md_traffic must, int steps)
 {
     long sums[] = { mine.calls[0], mine.calls[1], mine.bytes[0], mine.bytes[1] };

@@ -2,8 +2,8 @@
  * md_serial.c - the same simulation by one rank, for comparison: no cells, no boxes, all pairs of
  * atoms.
  *
- * Forces are sums of integers, which do not depend on the order of the pairs, so every bit must be
- * the same.
+ * Forces are sums of integers, which do not depend on the order of the pairs, so every bit must
+ * agree.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -18,7 +18,7 @@ struct state {
     double *position, *velocity; /* [atom][3] */
     long *force;
     long potential;
-    int *rank; /* [atom]: whose box it is in */
+    int *rank; /* [atom]: owner of its box */
 };
 
 static void forces(struct state *s)
@@ -46,7 +46,7 @@ static void start(const struct md *md, struct state *s)
     forces(s);
 }
 
-/* Wraps all atoms; returns how many have changed boxes. */
+/* Wraps all atoms; returns the number that have changed boxes. */
 static long migrate(const struct md *md, struct state *s)
 {
     long crossed = 0;

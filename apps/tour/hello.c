@@ -35,7 +35,7 @@ int main(int argc, char **argv)
     gex_Rank_t right = (me + 1) % ranks;
     gex_Segment_QueryBound(team, right, &there, NULL, NULL);
     gex_RMA_PutBlocking(team, right, there, &me, sizeof(me), 0);
-    gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); /* everybody's put has arrived */
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); /* the puts of all ranks have arrived */
     printf("rank %u finds %u in its memory\n", me, *(gex_Rank_t *)gex_Segment_QueryAddr(segment));
     gasnet_exit(0);
 }

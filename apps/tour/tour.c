@@ -1,12 +1,11 @@
 /*
  * tour.c - a walk through active messages, puts and gets; every answer is checked.
  *
- * Each step prints one line on rank 0: what it does and whether all ranks got the right
- * answers. Runs on any number of ranks; four show it best. Exit code 0, or 1 if anything was
- * wrong.
+ * Each step prints one line on rank 0: what it does and whether all ranks got the right answers. It
+ * runs on any number of ranks; four are best. Exit code 0, or 1 if any answer was wrong.
  *
- * Owns      a segment of one slot for each rank: slot s of my segment is written by rank s only,
- *           so that steps need no locks; behind the slots, one counter for each rank
+ * Owns      a segment with one slot for each rank: only rank s writes slot s of this rank's
+ *           segment, so that steps need no locks; behind the slots, one counter for each rank
  * Threads   one; handlers run inside library calls of that thread
  * Uses      gasnetex.h only
  *
@@ -38,14 +37,14 @@ enum {
 
 static gex_TM_t team;
 static gex_Rank_t me, ranks, left, right;
-static char *base;       /* of my segment */
-static char **peer_base; /* [ranks]: of every rank's segment, as its owner sees it */
+static char *base;       /* of this rank's segment */
+static char **peer_base; /* [ranks]: of every rank's segment, in its owner's address space */
 static uint32_t buffer[BLOCK_WORDS], copy[BLOCK_WORDS];
 static int wrong; /* wrong answers of this step on this rank */
 
 /* ---- tools -------------------------------------------------------------------------- */
 
-/* Counts a wrong answer, and says what was wrong. */
+/* Counts a wrong answer, and prints which one. */
 static void expect(bool right_answer, const char *what)
 {
     if (right_answer)
@@ -77,7 +76,7 @@ static bool is_filled(const uint32_t *words, size_t n, uint32_t seed)
     return true;
 }
 
-/* FNV-1a: a checksum that notices a lost, changed or swapped byte. */
+/* Returns an FNV-1a checksum, which detects a lost, changed or swapped byte. */
 static uint32_t checksum(const void *data, size_t n)
 {
     const unsigned char *bytes = data;
@@ -88,13 +87,13 @@ static uint32_t checksum(const void *data, size_t n)
     return sum;
 }
 
-/* My slot in the segment of a rank, as that rank sees it. */
+/* Returns this rank's slot in the segment of a rank, as an address at that rank. */
 static uint32_t *my_slot_at(gex_Rank_t rank)
 {
     return (uint32_t *)(peer_base[rank] + me * SLOT_BYTES);
 }
 
-/* The slot in my segment that a rank writes. */
+/* Returns the slot that a rank writes in this rank's segment. */
 static uint32_t *slot_of(gex_Rank_t rank)
 {
     return (uint32_t *)(base + rank * SLOT_BYTES);
@@ -105,8 +104,8 @@ static void barrier(void)
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
 
-/* Ends a step: everybody's wrong answers come together on rank 0, everybody reads them. The
- * text tells what rank 0 saw. Returns whether the step went well, the same on all ranks. */
+/* Ends a step. Each rank puts its number of wrong answers to rank 0, and reads those of all ranks.
+ * Rank 0 prints the text. Returns true on all ranks if no answer was wrong. */
 static bool finish_step(const char *name, const char *format, ...)
 {
     uint32_t *counters = (uint32_t *)(peer_base[0] + ranks * SLOT_BYTES);
@@ -141,7 +140,7 @@ static void on_ring(gex_Token_t token, gex_AM_Arg_t hops, gex_AM_Arg_t sum)
     ring_hops = (uint32_t)hops;
     ring_sum = (uint32_t)sum;
     ring_arrived = true;
-    gex_AM_ReplyShort1(token, H_RING_ACK, 0, hops); /* to whoever sent the request */
+    gex_AM_ReplyShort1(token, H_RING_ACK, 0, hops); /* to the sender of the request */
 }
 
 static void on_ring_ack(gex_Token_t token, gex_AM_Arg_t hops)
@@ -154,7 +153,7 @@ static void on_ring_ack(gex_Token_t token, gex_AM_Arg_t hops)
     ring_acked = true;
 }
 
-/* A handler may only reply; the next hop is sent by the rank's ordinary code. */
+/* Handlers may only reply, so the rank's ordinary code sends the next hop. */
 static bool step_ring(void)
 {
     if (me == 0)
@@ -181,7 +180,7 @@ static uint32_t parcels, parcel_bytes, echoes;
 
 static void on_parcel(gex_Token_t token, void *payload, size_t n, gex_AM_Arg_t sum)
 {
-    unsigned char *bytes = payload; /* the library's buffer, ours while the handler runs */
+    unsigned char *bytes = payload; /* the library's buffer, valid while the handler runs */
     size_t echo = n < ECHO_MOST ? n : ECHO_MOST;
 
     expect(checksum(payload, n) == (uint32_t)sum, "the payload has its sender's checksum");
@@ -247,7 +246,7 @@ static void on_delivery(gex_Token_t token, void *payload, size_t n, gex_AM_Arg_t
     for (size_t i = 0; i < (size_t)words; i++)
         data[i]++;
     deliveries++;
-    /* The answer goes to the second half of my slot in the sender's segment. */
+    /* The answer goes to the second half of this rank's slot in the sender's segment. */
     gex_AM_ReplyLong1(token, H_DELIVERY_BACK, data, n, my_slot_at(from) + BLOCK_WORDS,
                       GEX_EVENT_NOW, 0, words);
 }
@@ -279,7 +278,7 @@ static bool step_deliveries(void)
     for (gex_Rank_t r = 0; r < ranks; r++)
         gex_AM_RequestLong1(team, r, H_DELIVERY, buffer, words * sizeof(*buffer), my_slot_at(r),
                             GEX_EVENT_GROUP, 0, words);
-    gex_NBI_Wait(GEX_EC_AM, 0); /* all of them have left the buffer */
+    gex_NBI_Wait(GEX_EC_AM, 0); /* all messages have left the buffer */
     GASNET_BLOCKUNTIL(deliveries == ranks);
     GASNET_BLOCKUNTIL(deliveries_back == ranks);
     return finish_step("deliveries",
@@ -319,16 +318,16 @@ static bool step_events(void)
     fill(buffer, BLOCK_WORDS, 300 + me);
     done[0] =
         gex_RMA_PutNB(team, right, my_slot_at(right), buffer, sizeof(buffer), &source_free, 0);
-    gex_Event_Wait(source_free); /* the leaf: the buffer is mine again, the put may be under way */
+    gex_Event_Wait(source_free); /* the leaf: the buffer may be reused, the put may be in flight */
     fill(buffer, BLOCK_WORDS, 301 + me);
     done[1] = gex_RMA_PutNB(team, right, my_slot_at(right) + BLOCK_WORDS, buffer, sizeof(buffer),
                             GEX_EVENT_DEFER, 0);
-    gex_Event_WaitAll(done, 2, 0); /* the roots: both have arrived */
+    gex_Event_WaitAll(done, 2, 0); /* the roots: both transfers are complete */
     expect(done[0] == GEX_EVENT_INVALID && done[1] == GEX_EVENT_INVALID, "WaitAll retires all");
 
     gex_Event_t get = gex_RMA_GetNB(team, copy, right, my_slot_at(right), sizeof(copy), 0);
 
-    while (gex_Event_Test(get) != GASNET_OK) /* a test only looks; polling moves things on */
+    while (gex_Event_Test(get) != GASNET_OK) /* a test makes no progress; polling does */
         gasnet_AMPoll();
     expect(is_filled(copy, BLOCK_WORDS, 300 + me), "the first put holds the old values");
     gex_RMA_GetBlocking(team, copy, right, my_slot_at(right) + BLOCK_WORDS, sizeof(copy), 0);
@@ -351,7 +350,7 @@ static bool step_implicit(void)
         for (size_t at = 0; at < BLOCK_WORDS; at += frag)
             gex_RMA_PutNBI(team, r, my_slot_at(r) + at, buffer + at, frag * sizeof(*buffer),
                            GEX_EVENT_DEFER, 0);
-    gex_NBI_Wait(GEX_EC_PUT, 0); /* all of them at once */
+    gex_NBI_Wait(GEX_EC_PUT, 0); /* all puts at once */
     barrier();
     for (gex_Rank_t r = 0; r < ranks; r++)
         expect(is_filled(slot_of(r), BLOCK_WORDS, 400 + r), "every rank's puts are here");
@@ -409,7 +408,7 @@ static bool step_region(void)
     gex_RMA_PutNBIVal(team, right, my_slot_at(right) + BLOCK_WORDS, 4711, sizeof(*buffer), 0);
     all = gex_NBI_EndAccessRegion(0);
     expect(gex_NBI_Test(GEX_EC_ALL, 0) == GASNET_OK, "nothing is left outside the region");
-    gex_Event_Wait(all); /* one event stands for all of them */
+    gex_Event_Wait(all); /* one event stands for all operations */
     barrier();
     for (gex_Rank_t r = 0; r < ranks; r++)
         expect(is_filled(slot_of(r), BLOCK_WORDS, 500 + r), "every rank's region is here");
@@ -419,7 +418,8 @@ static bool step_region(void)
 
 /* ---- step 9: barriers ---------------------------------------------------------------------- */
 
-/* Before each barrier every rank tells every other the round; after it, all must have done so. */
+/* Before each barrier every rank puts the round to every other rank; after it, all puts must have
+ * arrived. */
 static bool step_barriers(void)
 {
     enum { ROUNDS = 20 };
@@ -431,11 +431,11 @@ static bool step_barriers(void)
 
         gex_Event_t everybody = gex_Coll_BarrierNB(team, 0);
 
-        while (gex_Event_Test(everybody) != GASNET_OK) /* room for work of one's own */
+        while (gex_Event_Test(everybody) != GASNET_OK) /* other work is possible here */
             gasnet_AMPoll();
         for (gex_Rank_t r = 0; r < ranks; r++)
             expect(slot_of(r)[0] == round, "nobody leaves a barrier before all have come");
-        barrier(); /* all have looked before anybody writes the next round */
+        barrier(); /* all ranks have read before any rank writes the next round */
     }
     return finish_step("barriers", "%d times: nobody passes before everybody has come", ROUNDS);
 }
@@ -457,7 +457,7 @@ static _Noreturn void stop(const char *why)
     gasnet_exit(1);
 }
 
-/* My segment, and where everybody else's is. */
+/* Makes this rank's segment; gets the base addresses of all ranks' segments. */
 static void make_segment(void)
 {
     size_t bytes = ranks * (SLOT_BYTES + sizeof(uint32_t)), page = GASNET_PAGESIZE;
@@ -470,7 +470,7 @@ static void make_segment(void)
     if (gex_Segment_Attach(&segment, team, bytes) != GASNET_OK)
         stop("no segment");
 #if GASNET_SEGMENT_EVERYTHING
-    base = aligned_alloc(page, bytes); /* any memory will do */
+    base = aligned_alloc(page, bytes); /* any memory is legal */
 #else
     base = gex_Segment_QueryAddr(segment);
 #endif
@@ -482,7 +482,7 @@ static void make_segment(void)
     GASNET_BLOCKUNTIL(addresses == ranks);
 }
 
-/* Where segments have bounds, the library knows them too, and they must agree. */
+/* In a build where segments have bounds, the library reports the same bounds. */
 static bool step_segments(void)
 {
 #if !GASNET_SEGMENT_EVERYTHING

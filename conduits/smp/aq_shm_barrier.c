@@ -29,8 +29,9 @@ static _Atomic uint64_t *aq_shm_named(uint64_t k)
     return (_Atomic uint64_t *)(void *)(aq_shm.arena + aq_shm.layout.named) + (k & 1) * aq_shm.size;
 }
 
-/* The last to arrive wakes the sleepers, the last of the others the leader. Two who come last
- * together each fence before they scan, so at least one of them sees both. */
+/* The last rank to arrive wakes the sleepers; the last of the other ranks wakes the leader. If two
+ * ranks arrive last at the same time, each fences before it scans, so at least one of them sees
+ * both. */
 static void aq_shm_barrier_announce(bool (*all_arrived)(uint64_t k, gex_Rank_t *missing_out),
                                     uint64_t k)
 {

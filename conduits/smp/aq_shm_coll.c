@@ -26,7 +26,7 @@
 #include "base/aq_state.h"
 #include "extended/aq_barrier.h"
 
-#define AQ_SHM_COLLS       18    /* the most areas there can be: aq_shm_area_plan() */
+#define AQ_SHM_COLLS       18    /* the largest number of areas, see aq_shm_area_plan() */
 #define AQ_SHM_SCATTER_MIN 2048u /* bytes from which members share the combining */
 
 static struct {
@@ -74,7 +74,7 @@ static uint64_t *aq_coll_req_users(struct aq_shm_coll *coll, const struct aq_col
     return &coll->cell_user[(req->cell + step * req->cells) % AQ_AREA_CELLS];
 }
 
-/* May this member write the line, and the cells, of a step? */
+/* Returns true if this member may write the line, and the cells, of a step. */
 static bool aq_coll_req_has_slot(struct aq_shm_coll *coll, const struct aq_coll_req *req,
                                  size_t step, const uint64_t *users)
 {
@@ -87,15 +87,15 @@ static bool aq_coll_req_has_slot(struct aq_shm_coll *coll, const struct aq_coll_
     return aq_shm_area_all_done(&coll->area, need);
 }
 
-/* Does a request wait for aq_shm_coll_open_part()? */
+/* Returns true if a request waits for aq_shm_coll_open_part(). */
 static inline bool aq_coll_req_closed(const struct aq_coll_req *req)
 {
-    /* acquire: pairs with the release in aq_shm_coll_open_part(); the operand is there */
+    /* acquire: pairs with the release in aq_shm_coll_open_part(); the operand is ready */
     return AQ_UNLIKELY(req->part != NULL)
            && atomic_load_explicit(&req->part->closed, memory_order_acquire);
 }
 
-/* Post the operand of the next step. False: no room yet. */
+/* Posts the operand of the next step. Returns false if there is no space yet. */
 static inline bool aq_coll_req_post(struct aq_shm_coll *coll, struct aq_coll_req *req)
 {
     const struct aq_coll_call *call = &req->call;
@@ -278,7 +278,7 @@ static void aq_shm_coll_blame(const struct aq_shm_coll *coll)
         member == coll->area.size ? GEX_RANK_INVALID : aq_shm.jobrank_of[coll->area.local[member]];
 
     if (aq_coll_req_closed(coll->head))
-        return; /* whoever is to open it waits for something else, and names that */
+        return; /* the schedule that opens it waits, and names the rank that it waits for */
     if (aq_op_peer(op) != jobrank) /* its line may be another thread's, who waits */
         aq_op_set_peer(op, jobrank);
 }
@@ -421,7 +421,8 @@ static struct aq_coll_req *aq_coll_req_get(struct aq_shm_coll *coll, bool own)
     return req;
 }
 
-/* Of a step of so many bytes: a power of two, so that no step goes past the end of a block. */
+/* Returns the cells of a step with that many bytes: a power of two, so that no step crosses the end
+ * of a block. */
 static uint32_t aq_block_cells(size_t bytes, size_t block_bytes)
 {
     uint32_t cells = 1;
@@ -483,12 +484,12 @@ static void aq_shm_coll_submit_inbox(struct aq_shm_coll *coll, const struct aq_c
     aq_lock_release(&aq_shm_colls.lock);
 }
 
-/* Stop working on a team that had requests before ours, or had none. */
+/* Stops working on a team. others: it had requests before this call's. */
 static void aq_shm_coll_leave(struct aq_shm_coll *coll, bool others)
 {
     /* relaxed: as in aq_shm_coll_release() */
     aq_shm_coll_release(coll, others || atomic_load_explicit(&coll->active, memory_order_relaxed));
-    if (AQ_THREADED && others) /* other threads may sleep on what we ended */
+    if (AQ_THREADED && others) /* other threads may wait for the requests that have completed */
         aq_job.local->sleep_wake();
 }
 

@@ -20,11 +20,11 @@
 struct aq_coll_req {
     struct aq_coll_req *next;
     struct aq_op *op;          /* NULL: its submitter still holds the team */
-    struct aq_coll_part *part; /* it is a part of a larger collective, which op is; or NULL */
+    struct aq_coll_part *part; /* this request as a part of op, a larger collective; or NULL */
     struct aq_coll_call call;
     uint64_t first; /* number of its first step */
     uint64_t cell;  /* number of its first cell of a block */
-    uint32_t cells; /* of a step: a power of two; 0: it is in its line */
+    uint32_t cells; /* cells of a step: a power of two; 0: data are in the line */
     size_t bytes;   /* of data in all */
     size_t chunk;   /* bytes in a step, but for the last */
     size_t steps;

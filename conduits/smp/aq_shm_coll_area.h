@@ -1,12 +1,12 @@
 /*
  * aq_shm_coll_area.h - memory that the members of a team on one host share for their collectives.
  *
- * The arena holds a few equal areas: the first two are the job's; a team takes one when it is
- * made, or two if it has members in other neighborhoods. Steps of collectives are numbered through
- * the life of an area. For each step every member has a line, [number % AQ_AREA_LINES], in which it
- * posts that number once its operand is there: in the line if it is small, else in one of the
- * member's blocks, or in cells of one. `done` counts the steps that a member needs no more; a line
- * or cell is used again when every member is done with its last use.
+ * The arena holds a few equal areas. The first two belong to the job. A new team takes one, or two
+ * if it has members in other neighborhoods. Steps of collectives are numbered through the life of
+ * an area. For each step every member has a line, [number % AQ_AREA_LINES], in which it posts that
+ * number once its operand is ready. A small operand is in the line, a larger one in one of the
+ * member's blocks, or in cells of one. `done` counts the steps that a member has finished; a line
+ * or cell is used again when every member has finished its last use.
  *
  * Owns      the areas
  * Threads   only its own process writes a member's lines, blocks and done, one thread at a time;
@@ -18,9 +18,9 @@
 
 #include "conduits/smp/aq_shm.h"
 
-#define AQ_AREA_LINES  64u /* steps that can be open before somebody must be done with one */
+#define AQ_AREA_LINES  64u /* steps that can be open at a time */
 #define AQ_AREA_BLOCKS 4u  /* the same for steps with more than a line's data */
-#define AQ_BLOCK_CELLS 8u  /* of a block: a step takes as many as it needs */
+#define AQ_BLOCK_CELLS 8u  /* cells of a block; a step takes 1, 2, 4 or all of them */
 #define AQ_AREA_CELLS  (AQ_AREA_BLOCKS * AQ_BLOCK_CELLS)
 #if GASNET_DEBUG
 #define AQ_AREA_INLINE_MAX 96u /* bytes of data in a line */
@@ -69,8 +69,8 @@ struct aq_shm_area {
 /* Plans the areas for a host's ranks, from an offset of the arena on. Returns their end. */
 uint64_t aq_shm_area_plan(uint32_t ranks, uint64_t at, struct aq_shm_layout *layout);
 
-/* Take a free area: its number, or AQ_COLL_NO_PLACE. By one member of a new team. Give it back that
- * nobody has opened. */
+/* Takes a free area for a new team, at one member. Returns its number, or AQ_COLL_NO_PLACE. An area
+ * that no member has opened can be returned. */
 uint32_t aq_shm_area_take(void);
 void aq_shm_area_give_back(uint32_t index);
 /* Number of the first step of the area's team. */

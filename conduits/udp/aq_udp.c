@@ -1,13 +1,12 @@
 /*
- * aq_udp.c - the udp conduit: its table, its start, its turn at polling and sleeping.
+ * aq_udp.c - the udp conduit's table; start-up, polling and waiting.
  *
  * Ranks that share memory are reached through conduits/smp. All other ranks are reached through one
  * UDP socket. aq_udp.h lists the files; aq_udp_link.c explains how datagrams become reliable.
  *
- * Polling   a look at the socket is a system call, some 5 times as dear as a look at shared memory.
- *           While local ranks keep us busy most polls leave it out. The poll right after
- *           a send that waits to be coalesced (aq_udp_peer_queued()) looks at nothing; the next one
- *           sends
+ * Polling   a receive call costs about 5 times as much as a poll of shared memory. While local
+ *           ranks send, most polls skip the socket. The poll right after a send that waits to be
+ *           coalesced (aq_udp_peer_queued()) does nothing; the next poll flushes it
  * Threads   any
  * Uses      other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -35,7 +34,7 @@ extern const struct aq_conduit_info aq_udp_info; /* aq_udp_info.c */
 
 struct aq_udp aq_udp AQ_JOB_STATE = { .fd = -1 };
 
-/* --- start --- */
+/* --- start-up --- */
 
 /* Called while start-up waits for other ranks of the host outside active messages. This rank's last
  * messages may be lost and need retransmission. */

@@ -1,23 +1,23 @@
 /*
  * aq_udp.h - what the files of the udp conduit share.
  *
- *     aq_udp.c        the table; start, polling, sleeping
- *     aq_udp_end.c    leaving; the end of the job
- *     aq_udp_peer.c   what is kept of a rank; first contact; timers and flushing
- *     aq_udp_am.c     active messages, out and in
- *     aq_udp_rma.c    puts and gets, out and in
- *     aq_udp_recv.c   from the socket to the above
- *     aq_udp_sock.c   the socket: sending, errors; aq_udp_sock_in.c: receiving
- *     aq_udp_addr.c   which address it has
- *     aq_udp_check.c  is a peer lost?
- *     aq_udp_flush.c   the last messages of a batch
- *     aq_udp_auth.c   the keyed hash; aq_udp_inject.c: a bad network; aq_udp_buf.c: buffers
- *     aq_udp_link.[ch], aq_udp_link_in.c, aq_udp_wire.h   the engine and the format
+ *     aq_udp.c        the conduit table; start-up, polling, waiting
+ *     aq_udp_end.c    shutdown; the end of the job
+ *     aq_udp_peer.c   state of a remote rank; first contact; timers and flushing; lost peers
+ *     aq_udp_am.c     active messages, sent and received
+ *     aq_udp_rma.c    puts and gets, sent and received
+ *     aq_udp_recv.c   receive path: from the socket to the two above
+ *     aq_udp_sock.c   the socket: opening, sending, errors; aq_udp_sock_in.c: receiving
+ *     aq_udp_addr.c   choice of the socket's address
+ *     aq_udp_check.c  detection of lost peers
+ *     aq_udp_flush.c   the flush timer of coalesced messages
+ *     aq_udp_auth.c   the keyed hash; aq_udp_inject.c: fault injection; aq_udp_buf.c: buffers
+ *     aq_udp_link.[ch], aq_udp_link_in.c, aq_udp_wire.h   the reliable engine and the wire format
  *
- * Owns      the socket, one struct aq_udp_peer for each remote rank that was ever spoken to,
- *           buffers: until the job ends
- * Threads   any. A peer's lock covers its link and queues for a few instructions and for a send
- *           that does not block; no lock is held while a handler runs
+ * Owns      until the job ends: the socket; one struct aq_udp_peer for each remote rank that this
+ *           rank has exchanged datagrams with; buffers
+ * Threads   any. A peer's lock covers its link and queues for a few instructions and for one send
+ *           call that does not block. No lock is held while a handler runs
  * Uses      core, other/spawn, SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_UDP_H
@@ -219,11 +219,11 @@ void aq_udp_peer_mark(struct aq_udp_peer *peer);
 void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns);
 /* Lock held: a message has begun to wait for coalescing (aq_udp_flush.c). */
 void aq_udp_flush_timer_note(void);
-/* The job has ended: end the thread. */
+/* Ends the thread, at the end of the job. */
 void aq_udp_flush_timer_fini(void);
-/* The job has ended: free all peers and what they keep. */
+/* Frees all peers and their buffers, at the end of the job. */
 void aq_udp_peers_fini(void);
-/* Send what marked peers have, open datagrams included. */
+/* Sends what marked peers have queued, open datagrams included. */
 void aq_udp_flush(uint64_t now_ns);
 /* Serves the timers that are due. */
 void aq_udp_timers(uint64_t now_ns);
@@ -293,7 +293,7 @@ unsigned aq_udp_receive(bool replies_only, uint64_t *now_ns_out);
 unsigned aq_udp_serve_deferred(void);
 /* Like aq_udp_receive(), but processes acknowledgements only. */
 void aq_udp_receive_acks(uint64_t now_ns);
-/* The job has ended: free what is kept of what has come. */
+/* Frees stored messages and receive buffers, at the end of the job. */
 void aq_udp_recv_fini(void);
 
 /* --- the socket (aq_udp_sock.c, aq_udp_addr.c) --- */

@@ -1,12 +1,12 @@
 /*
- * aq_udp_end.c - the udp conduit's end: the last acknowledgements, and what is given back.
+ * aq_udp_end.c - shutdown of the udp conduit: last acknowledgements, disconnects, freeing.
  *
- * Leaving   what is unacknowledged as the process leaves could be lost for good, and a peer would
- *           wait for ever; so leaving waits for acknowledgements, a bounded time, and sends a
- *           disconnect
- * Job's end the processes go on, and wait for each other outside active messages before any socket
- *           is closed. So a rank also stays until its peers have disconnected: each can then have
- *           its acknowledgements again if the network loses them
+ * Shutdown  a datagram that is still unacknowledged when the process exits could be lost for good,
+ *           and its receiver would wait for ever. Shutdown therefore waits a bounded time for
+ *           acknowledgements, then sends a disconnect to each peer
+ * Job's end the processes continue, and wait for each other outside active messages before any
+ *           socket is closed. So a rank also waits until its peers have disconnected, and repeats
+ *           acknowledgements that the network has lost
  * Threads   aq_udp_exit() beside others of this process; aq_udp_fini() alone
  * Uses      aq_udp.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -19,9 +19,9 @@
 #include "base/aq_log.h"
 #include "core/aq_exit.h"
 
-#define AQ_UDP_LOOK_NS  50000                /* between looks at the socket */
-#define AQ_UDP_AGAIN    32u                  /* looks until a disconnect is sent again */
-#define AQ_UDP_LAST     2u                   /* disconnects after the last look: one may be lost */
+#define AQ_UDP_LOOK_NS  50000                /* between polls of the socket */
+#define AQ_UDP_AGAIN    32u                  /* polls until a disconnect is sent again */
+#define AQ_UDP_LAST     2u                   /* disconnects after the last poll: one may be lost */
 #define AQ_UDP_AWAIT_NS UINT64_C(1000000000) /* for peers to disconnect at the end of a job */
 
 static struct aq_udp_peer *aq_udp_first_peer(void)
@@ -32,11 +32,12 @@ static struct aq_udp_peer *aq_udp_first_peer(void)
 
 /* --- while no handler may run --- */
 
-/* True: nothing is to be acknowledged by this peer any more. */
+/* One round of acknowledgements and retransmissions with a peer. Returns true if nothing remains to
+ * be acknowledged by it. */
 static bool aq_udp_drain_peer(struct aq_udp_peer *peer, bool leaving, uint64_t now_ns)
 {
     aq_udp_link_close(&peer->link);
-    if (leaving && aq_udp_peer_is_refused(peer, now_ns)) /* nobody is there to acknowledge */
+    if (leaving && aq_udp_peer_is_refused(peer, now_ns)) /* no process is left to acknowledge */
         aq_udp_link_abandon(&peer->link);
     aq_udp_link_timer(&peer->link, now_ns);
     return peer->link.disconnected || aq_udp_link_is_idle(&peer->link);
@@ -49,7 +50,7 @@ bool aq_udp_drain_once(bool leaving)
 
     aq_udp_receive_acks(now);
     for (struct aq_udp_peer *peer = aq_udp_first_peer(); peer != NULL; peer = peer->next_active) {
-        if (!aq_lock_try(&peer->lock)) /* its owner may be parked for good: leave it */
+        if (!aq_lock_try(&peer->lock)) /* its holder may be suspended for good: skip this peer */
             continue;
         idle = aq_udp_drain_peer(peer, leaving, now) && idle;
         aq_lock_release(&peer->lock);
@@ -94,10 +95,10 @@ static void aq_udp_report(void)
 #undef AQ_N
 }
 
-/* --- leaving --- */
+/* --- shutdown --- */
 
-/* Tell peers that this rank leaves: all, or only those that have not said the same. True: all of
- * them have. */
+/* Sends a disconnect to all peers, or only to those that have not disconnected. Returns true if all
+ * of them have disconnected. */
 static bool aq_udp_disconnect(bool all)
 {
     bool left = true;
@@ -127,7 +128,7 @@ static bool aq_udp_have_all_left(void)
     return true;
 }
 
-/* All ranks are here at about the same time. */
+/* Waits for the peers to disconnect. All ranks call this at about the same time. */
 static void aq_udp_await_peers(void)
 {
     const struct timespec delay = { .tv_nsec = AQ_UDP_LOOK_NS };
@@ -160,7 +161,7 @@ void aq_udp_exit(uint64_t max_ns)
         aq_udp_report();
 }
 
-/* --- giving back --- */
+/* --- freeing --- */
 
 void aq_udp_fini(void)
 {

@@ -8,8 +8,8 @@
  * no second thread: there messages are coalesced only if GASNET_UDP_COALESCE asks for it.
  *
  * Owns      the thread, made at the first batch, until the job ends
- * Threads   aq_udp_flush_timer_note() from any, under a peer's lock
- * Promise   a waiting message leaves within two looks, as far as the windows allow
+ * Threads   aq_udp_flush_timer_note(): any, under a peer's lock
+ * Promise   a waiting message leaves within two checks, as far as the windows allow
  * Uses      aq_udp.h, futex. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -30,7 +30,7 @@
 
 static struct {
     _Atomic uint32_t awake; /* a futex */
-    bool made;              /* by who first set awake */
+    bool made;              /* the thread exists; set by the caller that first sets awake */
     bool runs;
     atomic_bool stopping;
     pthread_t thread; /* if it runs */
@@ -70,7 +70,7 @@ static void *aq_udp_flush_timer_main(void *arg)
             continue;
         }
         while (atomic_load_explicit(&aq_udp_flush_timer.awake, memory_order_relaxed)
-                   == 0 /* the bell, no data */
+                   == 0 /* a wakeup without data */
                && aq_udp_flush_timer_goes_on())
             syscall(SYS_futex, &aq_udp_flush_timer.awake, FUTEX_WAIT, 0, NULL, NULL, 0);
     }
@@ -82,11 +82,12 @@ static void aq_udp_flush_timer_make(void)
     sigset_t all, old;
 
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* inherited: signals are for the client's threads */
+    /* the thread inherits the mask: signals are for the client's threads */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
     aq_udp_flush_timer.runs =
         pthread_create(&aq_udp_flush_timer.thread, NULL, aq_udp_flush_timer_main, NULL) == 0;
     if (!aq_udp_flush_timer.runs)
-        aq_udp.coalesce = false; /* no threads to be had: then nothing waits */
+        aq_udp.coalesce = false; /* no thread can be made: nothing is coalesced */
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 

@@ -5,18 +5,18 @@
  * from it; before that it costs one pointer. Its address is always the one that it published in the
  * modex, never the source address of a datagram: a replayed datagram cannot divert traffic.
  *
- * Lost      silence says nothing: a rank that computes for an hour does not poll, so does not
- *           answer. What tells is the network: its host refuses datagrams when the process is gone
- *           (ICMP port unreachable), routers and neighbors when the host is. What of that is
- *           believed says aq_udp_check.h. A rank that left in order and whose disconnect was lost
- *           looks the same, and launchers name losses better. So refusals must follow each other
- *           for AQ_UDP_REFUSED_NS while something is unacknowledged, and the job must not be ending
- *           by then; unreachable hosts have AQ_UDP_UNREACHABLE_NS to come back. Hosts that vanish
- *           without a word are the launcher's to notice, which hears their heartbeats. Only where a
- *           user sets GASNET_REQUESTTIMEOUT_MAX, saying that all ranks poll that often, silence
- *           counts too
- * Owns      the peers, until the job ends; the list of those with something to flush
- * Threads   any; lists under locks of their own
+ * Lost      silence is no evidence: a rank that computes for an hour does not poll and does not
+ *           answer. The evidence comes from the network. The peer's host refuses datagrams when the
+ *           process is gone (ICMP port unreachable); routers and neighbors do so when the host is
+ *           gone. aq_udp_check.h says which of these notes are believed. A rank that shut down in
+ *           order and whose disconnect was lost looks the same, and a launcher reports a lost rank
+ *           more precisely. Refusals must therefore follow each other for AQ_UDP_REFUSED_NS while
+ *           something is unacknowledged, and the job must not be shutting down by then. An
+ *           unreachable host has AQ_UDP_UNREACHABLE_NS to come back. A host that stops without any
+ *           note is detected by the launcher's heartbeats. Silence counts only if the user sets
+ *           GASNET_REQUESTTIMEOUT_MAX, which says that all ranks poll that often
+ * Owns      the peers, until the job ends; the list of peers with something to flush
+ * Threads   any; the lists have their own locks
  * Uses      aq_udp.h, other/spawn. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1

@@ -41,8 +41,8 @@ static struct {
 
 /* --- receive buffers --- */
 
-/* The buffer of the last receive call, kept for the next one. NULL: another thread, or an outer
- * poll of this one, uses it. */
+/* The buffer of the last receive call, reused by the next one. NULL: another thread, or an outer
+ * poll of this thread, uses it. */
 static uint8_t *_Atomic aq_udp_rx_reserve AQ_JOB_STATE;
 
 static inline uint8_t *aq_udp_rx_exchange(uint8_t *buffer)

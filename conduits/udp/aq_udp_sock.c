@@ -31,7 +31,7 @@
 #define AQ_UDP_CONNECT_AFTER 32u  /* sends to a peer until it gets a socket of its own */
 #define AQ_UDP_CONNECTED     256u /* peers that may have one */
 
-static aq_lock aq_udp_cut_lock AQ_JOB_STATE; /* while datagrams may be cut */
+static aq_lock aq_udp_cut_lock AQ_JOB_STATE; /* held while IP may fragment datagrams */
 
 /* --- opening --- */
 

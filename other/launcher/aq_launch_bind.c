@@ -2,10 +2,11 @@
 /*
  * aq_launch_bind.c - the CPUs of each rank (--bind, -c).
  * Threads   one
- * How       the objects asked for (cores, caches, ...) that we may use, in topology order; rank r
- *           gets the next -c of them. With more ranks than objects no rank is bound: a scheduler
- *           that may move them does better. Unasked, each rank gets an equal share of the cores:
- *           so no two ranks meet on a core, and a rank's threads have room
+ * How       takes the requested objects (cores, caches, ...) that this process may use, in topology
+ *           order; rank r gets the next -c of them. With more ranks than objects no rank is bound:
+ *           the scheduler places them better if it may move them. By default each rank gets an
+ *           equal share of the cores: so two ranks never compete for a core, and a rank's threads
+ *           have cores of their own
  * Uses      hwloc; without it, hardware threads of the affinity mask stand for every kind
  */
 #include "aq_config.h"

@@ -21,7 +21,7 @@
 #include "base/aq_env.h"
 
 #define AQ_JOBAREA_VERSION      5u
-#define AQ_JOBAREA_SPINS        4000 /* a few microseconds: about what a sleep and wake-up costs */
+#define AQ_JOBAREA_SPINS        4000 /* a few microseconds: about the cost of sleep and wake-up */
 #define AQ_JOBAREA_EXCHANGE_MIN (64u << 10) /* bytes for one round of an exchange between hosts */
 #define AQ_JOBAREA_EXCHANGE_MAX (4u << 20)
 #define AQ_JOBAREA_MEANWHILE_MS 5 /* the same with a meanwhile function */
@@ -46,7 +46,7 @@ static size_t aq_jobarea_bytes(uint32_t size, struct aq_jobarea *layout)
 
     layout->cores_offset = (uint32_t)slots;
     layout->blackboard_offset = (uint32_t)head;
-    /* two rounds, so that a fast rank may write the next while a slow one reads the last */
+    /* two rounds: a fast rank may write the next while a slow one reads the last */
     return head + 2 * (size_t)size * AQ_JOBAREA_CHUNK;
 }
 

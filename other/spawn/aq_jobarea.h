@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_jobarea.h - the job board: one shared page area for the ranks of a host.
- * Owns      struct aq_jobarea, made by the supervisor (or the host's first rank), mapped by every
- *           rank of the host; lives in a memfd, so it vanishes with its last process
- * Holds     job size, exit state and exit code; per rank: pid, state, exit code, what it waits for,
- *           16 spare counters; the core that it runs on, in a table of its own, since all are
- *           looked at together; a futex barrier and a blackboard for start-up
- * Threads   all fields that change are atomic; a slot is written by its own rank only, except pid
+ * aq_jobarea.h - the job area: memory that the ranks of a host share to start and end the job.
+ * Owns      struct aq_jobarea, made by the supervisor (or by the host's first rank) and mapped by
+ *           every rank of the host. It lives in a memfd, so it vanishes with its last process
+ * Holds     job size, exit state and exit code; for each rank: pid, state, exit code, what it waits
+ *           for, 16 counters, and the core that it runs on, in a separate table, since a rank reads
+ *           all of them together; a futex barrier and a blackboard for start-up
+ * Threads   all fields that change are atomic. A slot is written by its own rank only, except pid
  *           and state before the rank has joined
  * Uses      the kernel (memfd, futex); nothing of core/, because the launcher uses it too
  * See       aq_shutdown.h for the processes that act on the exit state
@@ -114,7 +114,7 @@ struct aq_jobarea {
     uint32_t exit_timeout_ms;           /* GASNET_EXITTIMEOUT and related variables */
     uint32_t blackboard_offset;         /* bytes from the job area's start */
     uint32_t cores_offset;              /* uint16_t[size]: see aq_jobarea_cores() */
-    _Atomic uint64_t memory;            /* what the host has; 0: nobody has looked yet */
+    _Atomic uint64_t memory;            /* memory of the host; 0: not determined yet */
     _Atomic uint32_t memory_is_limited; /* by the cgroup */
     _Atomic uint32_t cores_quota;       /* by the cgroup */
     _Alignas(AQ_JOBAREA_LINE) _Atomic uint32_t

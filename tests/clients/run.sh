@@ -97,7 +97,7 @@ for m in seq par; do
     runs "Caffeine ($m)" ./caf-$m
 done
 
-# --- OpenSHMEM: looks at the tree as its configure does, then a fragment included by make ---
+# --- OpenSHMEM: examines the tree as its configure does, then a fragment included by make ---
 check "OpenSHMEM: version from gasnet_config.h as text" sh -c "
     for v in MAJOR MINOR PATCH; do
         awk -v v=GASNET_RELEASE_VERSION_\$v '\$0 ~ v { n++; x = \$3 } END { exit !(n == 1 && x ~ /^[0-9]+\$/) }' $tree/include/gasnet_config.h || exit 1

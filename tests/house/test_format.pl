@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # test_format.pl - the C files are laid out as .clang-format says, no line is longer than 100
-# columns, and no file of ours is longer than 600 lines. Prints TAP.
+# columns, and no file of the project is longer than 600 lines. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Takes clang-format 14, Debian 12's: another version lays out some code in another way.

@@ -3,7 +3,7 @@
 # Prints TAP. SPDX-License-Identifier: BSD-3-Clause
 #
 # include       is below everything
-# base          includes nothing of ours but include
+# base          includes only include/ of the project
 # other/NAME    includes base, and nothing of another folder of other
 # core          includes base and other
 # extended      includes core besides
@@ -46,7 +46,7 @@ sub layer_of
     return ('', '');
 }
 
-# target_of SRC FILE NAME - the file of ours that #include "NAME" in FILE means; undef if of others.
+# target_of SRC FILE NAME - the project's file that #include "NAME" in FILE means; undef for other files.
 sub target_of
 {
     my ($src, $file, $name) = @_;

@@ -6,7 +6,7 @@
 #   test_words.pl [--list]      --list: every use of a retired word, with its file and line
 #
 # Reads C code without comments, strings and #include lines; splits a name at underscores, digits
-# and changes of case. What a file says to users and readers is not looked at.
+# and changes of case. Messages and comments are not checked.
 
 use strict;
 use warnings;

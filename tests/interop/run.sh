@@ -28,7 +28,7 @@ MPIF90=$(mpi_word mpif90)
 cp "$AQ_SRC"/tests/interop/*.c "$AQ_SRC"/tests/interop/*.h "$AQ_SRC"/tests/interop/*.f90 "$work" || exit 1
 cp "$AQ_SRC/apps/tour/hello.c" "$work" || exit 1
 cd "$work" || exit 1
-# Open MPI: as root, and with more ranks than cores, only when told so. MPICH looks at neither.
+# Open MPI runs as root, and with more ranks than cores, only if options allow it. MPICH checks neither.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
 if [ -n "${AQ_MODULE_DIR:-}" ]; then export GASNET_CONDUIT=mpi; fi

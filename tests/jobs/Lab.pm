@@ -100,7 +100,7 @@ sub finish {
     return ($? & 127 ? 128 + ($? & 127) : $? >> 8, time - $begin);
 }
 
-# --- what is there, and what is left ---
+# --- what the hosts have, and what a job leaves behind ---
 
 sub first_process { my $host = shift; return read_file("$dir/$host.pid") + 0 }
 
@@ -119,7 +119,7 @@ sub processes {
     return @found;
 }
 
-# "" or what is left on the hosts after at most SECONDS
+# Returns "" or what a job has left on the hosts after at most SECONDS
 sub leftovers {
     my $seconds = shift // 2;
     my $limit = time + $seconds;

@@ -71,7 +71,7 @@ sub command {
     die "exit.pl: unknown launcher $launcher\n";
 }
 
-# processes that carry our mark, other than this one; each with its command line
+# processes that carry the mark of this test, other than this one; each with its command line
 sub marked {
     my %found;
     for my $dir (glob '/proc/[0-9]*') {
@@ -145,7 +145,7 @@ sub output {
     return defined $text ? $text : '';
 }
 
-# what is left a moment after the end: "" or its description
+# what a job leaves behind, a moment after its end: "" or a description
 sub leftovers {
     my $before = shift;
     my $end = time + 2;
@@ -360,7 +360,7 @@ sub run_slow_reader {
     report("$launcher: case 37: a slow reader of stdout gets everything", \@problems, output());
 }
 
-# standard error is a pipe that is full, and nobody reads: what is to be said keeps no job from ending
+# standard error is a full pipe without a reader: messages do not prevent the end of the job
 sub run_deaf_reader {
     my ($launcher, $case) = @_;
     return if @only && !grep { $_ eq 'deaf' } @only;
@@ -458,7 +458,7 @@ require "$here/exit_launcher.pl";
 
 mkdir "$work/cwd";
 chmod 0777, "$work/cwd";
-# a standard input that never says anything: a FIFO which we hold open
+# a standard input without data: a FIFO that this test holds open
 POSIX::mkfifo("$work/never", 0600);
 open my $hold, '+<', "$work/never" or die;
 

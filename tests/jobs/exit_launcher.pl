@@ -64,7 +64,7 @@ sub run_limits {
     }
 }
 
-# a copy of a program in our folder, which every user can enter
+# a copy of a program in the test's folder, which every user can enter
 sub copy_of {
     my $file = shift;
     my $copy = "$work/" . basename($file);

@@ -173,7 +173,7 @@ host()
     reap_for_ever
 }
 
-# In a user namespace we are its root; users' processes, and sshd, shall be who they are outside.
+# In a user namespace this script is root; users' processes, and sshd, keep their ids of outside.
 as_user()
 {
     if [ "$uid" = 0 ]; then

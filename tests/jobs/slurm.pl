@@ -224,7 +224,7 @@ sub inside {
              victim => $launcher eq 'openmpi' ? qr/^orted/
                        : $hydra ? qr/^\S*hydra_pmi_proxy/ : qr/^slurmstepd/,
              limit => 5, within => $end);
-    # nobody refuses a datagram that nobody gets; again the launcher may wait for its daemon there
+    # a datagram that does not arrive is not refused; here too the launcher may wait for its daemon
     try_case(@try, 'unplug', 'a host is unplugged', case => 'wait', code => '.*', env => {GASNET_HOST_TIMEOUT => 2},
              victim => sub { system $hosts, 'cut', 'h2'; return }, limit => 12, within => 12,
              says => '^\*\*\* FATAL ERROR \(h1:\d+\): host h2 \(ranks 2-3\) was lost: nothing heard of it for 2 s ',

@@ -1,5 +1,5 @@
 #!/bin/sh
-# users.sh - what users of such runtimes suffer from, row by row, and our answer on one host.
+# users.sh - known problems of users of such runtimes, row by row, and this library's behaviour on one host.
 # Runs in a build folder; AQ_SRC is the source folder. TAP. SPDX-License-Identifier: BSD-3-Clause
 
 bin=tests/jobs
@@ -161,7 +161,7 @@ if [ "$user" != no ]; then
     row $? "who reads the names of a job's sockets cannot take those that it will want"
 fi
 
-# --- page placement, children, threads, manners ---
+# --- page placement, children, threads, side effects ---
 
 for ranks in 1 3; do
     for program in placement children threads; do

@@ -40,7 +40,7 @@ stop() {
 trap stop EXIT
 trap 'exit 129' HUP INT TERM
 
-# two ports nobody uses: derived from our process number, so that two runs do not meet
+# two free ports, derived from the process number, so that two runs do not collide
 port=$((20000 + $$ % 20000))
 cpus=$(nproc)
 host=$(hostname -s)

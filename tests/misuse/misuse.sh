@@ -482,7 +482,7 @@ start() {
     fi
 }
 
-# RLIMIT_NPROC does not bind root: the job runs as somebody who has no other process.
+# RLIMIT_NPROC does not bind root: the job runs as a user who has no other process.
 processes() {
     wanted 'limit processes' || return 0
     if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null || ! command -v prlimit >/dev/null; then

@@ -6,9 +6,9 @@
  *
  * The network is a set of packets for each side: it delivers any of them at any time; it may deliver one again and again
  * (DUPLICATES), and lose LOSSES of them, or any number if that is not defined. One side begins; with BOTH the other one
- * may, too, at any time. Whoever is below READY may send again whenever it likes: that covers every rule for when to.
+ * may, too, at any time. A rank below READY may send again at any time, which covers every rule for retransmission.
  *
- * Checked: whoever is READY finds that the other receives, and nobody steps back; with LOSSES, under weak fairness, both
+ * Checked: the peer of a rank that is READY receives, and no rank returns to an earlier step; with LOSSES, under weak fairness, both
  * get to READY. Variants that must fail: EAGER sends messages as soon as it knows the other's queue pairs; MUTE does not
  * answer HAVE once it is READY.
  *

@@ -10,12 +10,12 @@
  * latest with its next atomic read-modify-write. A waker stores, then loads the count of sleepers: nothing orders the
  * two but membarrier(), by which the sleeper has every process's stores written out. No sleep has a limit here.
  *
- * Checked: nobody sleeps for ever, which is an invalid end state. Variants that must fail:
+ * Checked: no process sleeps for ever, which is an invalid end state. Variants that must fail:
  * NO_MEMBARRIER    the sleeper does without
  * NO_LAST_LOOK     it does not look once more after it has announced itself
  * COUNT_LATE       it reads the wake-up count only after that look
  * LISTENER_FIRST   a waker looks for a listener before it raises the count
- * ANNOUNCE_LATE    a listener looks at the count before it announces itself
+ * ANNOUNCE_LATE    a listener reads the count before it announces itself
  * ALONE            a listener that wakes does not wake the others
  *
  * SPDX-License-Identifier: BSD-3-Clause

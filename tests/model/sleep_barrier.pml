@@ -1,16 +1,16 @@
 /*
- * sleep_barrier.pml - who wakes whom in a barrier of shared memory: conduits/smp/aq_shm_barrier.c, aq_shm_sleep.c.
+ * sleep_barrier.pml - wake-ups in a barrier of shared memory: conduits/smp/aq_shm_barrier.c, aq_shm_sleep.c.
  *
- * RANKS ranks enter a phase by a store each, and look whether anybody sleeps. Only if somebody does, they fence and scan
+ * RANKS ranks enter a phase by a store each, and test whether any rank sleeps. Only then they fence and scan
  * all words; who finds that all have arrived wakes all sleepers. The others scan, announce sleep, scan again, sleep.
  * With LEADER the last rank arrives after all others have, which have to wake it for that.
  *
  * Store buffers and membarrier() are as in sleep.pml.
  *
- * Checked: nobody sleeps for ever. Variants that must fail:
+ * Checked: no rank sleeps for ever. Variants that must fail:
  * NO_MEMBARRIER  a sleeper does without
  * NO_FENCE       who arrives scans without a fence before
- * LEADER_SLEEPS  nobody wakes the leader
+ * LEADER_SLEEPS  the leader is not woken
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * udp.pml - flow control between ranks of the udp conduit: may everybody wait for everybody?
+ * udp.pml - flow control between ranks of the udp conduit: absence of deadlock.
  *
  * RANKS ranks; each sends REQUESTS requests, each to any other rank it likes. The handler of a request
  * replies; with LONG_REPLIES the payload of the reply goes ahead of it in the RMA lane. Each lane between

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ga_probes.sh - what the configure script of Global Arrays 5.9 asks of an external ARMCI
+# ga_probes.sh - the tests of an external ARMCI in the configure script of Global Arrays 5.9
 # (--with-armci=PREFIX), asked of the installed tree: headers, the library and all functions that
 # libga takes from it, by each compiler and in both forms of the option. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause

@@ -13,7 +13,7 @@ here=$AQ_SRC/tests/tools
 build=$PWD
 include="-I$AQ_SRC/include -I$build/include"
 ulimit -c 0
-# tap NAME PROGRAM: its tests as ours
+# tap NAME PROGRAM: runs it; its tests become this script's
 tap()
 {
     "$2" >"$work/tap" 2>"$work/err"

@@ -378,7 +378,7 @@ sub test_bad_files
     return;
 }
 
-# A pipe that takes 4 KiB, which nobody reads: the end of the job does not wait for a reader.
+# A pipe that takes 4 KiB, without a reader: the end of the job does not wait for a reader.
 sub test_no_reader
 {
     my $set_size = 1031; # F_SETPIPE_SZ

@@ -8,7 +8,7 @@ build=$(cd "${AQ_BUILD:-.}" && pwd) || exit 1
 prog=$build/tests/unit/bin/test_agent_job
 test -x "$build/gasnetrun" && test -x "$prog" || exit 1
 . "${AQ_SRC:-$(dirname "$0")/../..}/build-aux/tap.sh"
-# copies under names of their own, so that what is left can be told from what others run
+# copies under unique names, so that leftover processes can be distinguished from other users'
 cp "$build/gasnetrun" "$work/gasnetrun" && cp "$prog" "$work/rank" || exit 1
 run=$work/gasnetrun
 prog=$work/rank
@@ -43,12 +43,12 @@ GASNET_SSH_CMD=$work/here
 export GASNET_SSH_CMD
 unset GASNET_SSH_OPTIONS GASNET_SSH_SERVERS GASNET_SSH_NODEFILE GASNET_SSH_OUT_DEGREE GASNET_HOST_TIMEOUT
 
-# pids of agents or ranks of ours, zombies apart: running WORD
+# pids of agents or ranks of this test, without zombies: running WORD
 running() {
     ps axo pid,stat,args | awk -v what="$work/$1" '$2 !~ /^Z/ && $3 == what { print $1 }'
 }
 
-# does something of ours still run? A moment is allowed for what was just told to end
+# tests whether a process of this test still runs; a process that is ending has a moment for it
 left() {
     tries=0
     while test -n "$(running rank)$(running gasnetrun)"; do

@@ -9,7 +9,7 @@ test "$(id -u)" = 0 && open="$open --allow-run-as-root"
 
 n=0
 failed=0
-# expect TEXT COUNT COMMAND...: COUNT ranks print that they see TEXT, and nobody prints else
+# expect TEXT COUNT COMMAND...: COUNT ranks print that they see TEXT, and no rank prints another text
 expect() {
     text=$1
     count=$2

@@ -142,7 +142,7 @@ sub job {
 }
 
 # job_unprivileged LIMIT KILOBYTES COMMAND: two ranks without privileges that may lock so much. They are the owner of the
-# build folder, since nobody else may be let into it, as in a home folder.
+# build folder, since other users may have no access to it, as in a home folder.
 sub job_unprivileged {
     my ($limit, $kilobytes, @command) = @_;
     my ($uid, $gid) = (stat $build)[4, 5];
@@ -152,7 +152,7 @@ sub job_unprivileged {
                '--inh-caps=-all', launcher(), '-n', 2, @command);
 }
 
-# follow LABEL, {ENVIRONMENT}, LIMIT, COMMAND...: its TAP lines become ours
+# follow LABEL, {ENVIRONMENT}, LIMIT, COMMAND...: prints its TAP lines as part of this run
 sub follow {
     my ($label, $env, $limit, @command) = @_;
     my $job  = start_command($env, @command);
@@ -254,7 +254,7 @@ sub json_rows {
                    [$_->{subject}{median}, $_->{unit}, $_->{ratio} && $_->{ratio}{median}]) } @{$data->{rows}}};
 }
 
-# --- the device without us ---
+# --- the device without the library ---
 
 # pair LIMIT, [SERVER...], [CLIENT...]: what both said. The client runs on the other host, if there is one.
 sub pair {

@@ -23,7 +23,7 @@ my $source = abs_path("$here/../..");
 $seconds //= 20;
 enter($guest, $near);
 
-# What the known ways of testing a device say of it, without us.
+# The usual tests of a device, without this library.
 sub suite_sanity {
     my $text = run(20, 'ibv_devinfo', '-v');
     judge('ibv_devinfo finds an active device', $text, $? == 0 && $text =~ /PORT_ACTIVE/);
@@ -134,13 +134,13 @@ sub cut {
           $code != 0 && $code != 124 && $left eq '' && $text =~ $words);
 }
 
-# The peer is not to be reached any more, and nobody is told: requests are repeated until they have been often enough.
+# The peer becomes unreachable without a notification: requests are repeated until retries are exhausted.
 sub suite_lost {
     cut('packets to the peer are lost', [qw(ip link set wire1 nomaster)], [qw(ip link set wire1 master wire)],
         qr/rank \d.*port rxe[01]:1.*retry.*does not acknowledge.*GASNET_IBV_PORTS/s);
 }
 
-# The port itself goes down, and its device says so.
+# The port itself goes down, and its device reports that.
 sub suite_down {
     cut('the port goes down', [qw(ip link set eth1 down)], [qw(ip link set eth1 up)],
         qr/proc \d[^\n]*port rxe1:1[^\n]* has been down[^\n]*GASNET_IBV_PORTS/);
@@ -152,7 +152,7 @@ sub suite_units {
            grep { -x && !m{/test_firehose_threads$} } glob "$build/tests/unit/bin/test_*");
 }
 
-# Locked memory: unlimited for root, so the limit is tried as somebody who may not go over it.
+# Locked memory: unlimited for root, so the test runs as a user who may not exceed the limit.
 sub suite_limits {
     my $text = job_unprivileged(120, 64, "$build/tests/conformance/bin/test_client_plain-par");
     judge('64 KiB of locked memory: the message names ulimit -l', $text, $? != 0 && $text =~ /ulimit -l/);

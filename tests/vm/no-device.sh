@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# no-device.sh - a machine without an RDMA device: the ibv conduit says so and ends, the others are as they were.
+# no-device.sh - a machine without an RDMA device: the ibv conduit ends with a message, the others work as usual.
 # Runs in a build folder. TAP.
 
 if [ ! -e modules/aq-ibv.so ]; then

@@ -10,17 +10,17 @@
 #           rails   one host with two devices, each rank on both
 #           wire    one host with two devices, each rank on one of them, so that packets cross the wire between
 #           hosts   two hosts with a device each, ranks started by ssh
-# Suites    sanity  the device itself: what it says of itself, the pingpongs of libibverbs
+# Suites    sanity  the device itself: ibv_devinfo, the pingpongs of libibverbs
 #           conformance  the conformance programs (-n, --filter, --quick)
 #           reference    a selection of them with AQ_NO_OVERRIDES=1
 #           stress  random traffic with checksums
 #           ft      NAS FT, classes S and W
-#           kill    a rank dies without a word, by kill -9, and its job ends
-#           lost    the wire loses everything from some moment on, and nobody is told (guest wire)
+#           kill    a rank dies by kill -9, and its job ends
+#           lost    from some time on the wire loses all packets, without a notification (guest wire)
 #           down    a port goes down (guest wire)
-#           limits  too little memory may be locked: said, with what to do
-#           leave   ranks end one after the other: the last does not wait for who is gone
-#           fences  puts that go another way than messages are fenced, or not, as is set (guest rails)
+#           limits  the limit of locked memory is too small: the message contains a remedy
+#           leave   ranks end one after the other: the last does not wait for ranks that have ended
+#           fences  puts over another device than messages are fenced, or not, as configured (guest rails)
 #           pin     puts from memory that was never registered, with and without overlap
 #           bench   aq-bench beside perftest, on the same device, in the same boot
 #           units   the unit tests, on the guest's kernel
@@ -122,7 +122,7 @@ sub run_guest {
     kernel_says($guest, "$folder/console");
 }
 
-# The kernel must not have stumbled over what we asked of its device. With --keep all it said is kept.
+# The kernel must not have logged an error. With --keep its whole log is kept.
 sub kernel_says {
     my ($guest, $console) = @_;
     open my $in, '<', $console or return;
