@@ -1,11 +1,11 @@
 /*
  * soak.c - ranks that wait for each other in every way, for as long as they are told.
  *
- *   soak SECONDS FOLDER     each rank leaves its process number in FOLDER/pid.RANK; rank 0 prints how
- *                           many rounds are over, twice a second
+ *   soak SECONDS FOLDER     each rank leaves its process number in FOLDER/pid.RANK; rank 0 prints
+ *                           how many rounds are over, twice a second
  *
- * All ranks draw the same random numbers: each round is a barrier, a named barrier, an all-reduce, or
- * messages, after a pause that differs by rank, so that the others are asleep. In par two more
+ * All ranks draw the same random numbers: each round is a barrier, a named barrier, an all-reduce,
+ * or messages, after a pause that differs by rank, so that the others are asleep. In par two more
  * threads of each rank send requests to random ranks and wait for the replies. run.pl stops and
  * continues the processes meanwhile. With AQ_SLEEP=1000s nobody wakes by himself: a wake-up that is
  * lost ends the progress.
