@@ -25,8 +25,8 @@ struct aqueduct_group {
      * ends by itself. NULL: the launcher of the processes ends them when one has failed */
     void (*abort)(void *ctx, int code);
     void *ctx; /* first argument of the functions; valid until the job has ended */
-    /* The address of the group's MPI_Comm, which stays valid until the job has ended: the mpi conduit
-     * works on duplicates of it. NULL: there is none, and that conduit cannot be used */
+    /* The address of the group's MPI_Comm, which stays valid until the job has ended. The mpi
+     * conduit works on duplicates of it. NULL: there is none, and that conduit cannot be used */
     void *mpi_comm;
 };
 
