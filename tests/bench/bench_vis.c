@@ -186,24 +186,35 @@ static void aq_nest_put(struct aq_job *job, const struct aq_row *row, uint64_t i
     }
 }
 
+static inline __attribute__((always_inline)) void aq_nest_row(unsigned char *restrict dst,
+                                                              ptrdiff_t dst_step,
+                                                              const unsigned char *restrict src,
+                                                              ptrdiff_t src_step, size_t count,
+                                                              const size_t run)
+{
+    for (; count > 0; count--) {
+        memcpy(dst, src, run);
+        dst += dst_step;
+        src += src_step;
+    }
+}
+
 static inline __attribute__((always_inline)) void aq_nest_copy(unsigned char *restrict dst,
                                                                const unsigned char *restrict src,
                                                                const struct aq_nest *nest,
                                                                const size_t run)
 {
-    for (size_t l = 0; l < nest->count[3]; l++)
-        for (size_t k = 0; k < nest->count[2]; k++)
-            for (size_t j = 0; j < nest->count[1]; j++) {
-                unsigned char *to = dst + (ptrdiff_t)l * nest->dst[3] + (ptrdiff_t)k * nest->dst[2]
-                                    + (ptrdiff_t)j * nest->dst[1];
-                const unsigned char *from = src + (ptrdiff_t)l * nest->src[3]
-                                            + (ptrdiff_t)k * nest->src[2]
-                                            + (ptrdiff_t)j * nest->src[1];
+    const struct aq_nest n = *nest; /* so that no store makes the compiler load it anew */
 
-                for (size_t i = 0; i < nest->count[0]; i++)
-                    memcpy(to + (ptrdiff_t)i * nest->dst[0], from + (ptrdiff_t)i * nest->src[0],
-                           run);
-            }
+    for (size_t l = 0; l < n.count[3]; l++)
+        for (size_t k = 0; k < n.count[2]; k++)
+            for (size_t j = 0; j < n.count[1]; j++)
+                aq_nest_row(dst + (ptrdiff_t)l * n.dst[3] + (ptrdiff_t)k * n.dst[2]
+                                + (ptrdiff_t)j * n.dst[1],
+                            n.dst[0],
+                            src + (ptrdiff_t)l * n.src[3] + (ptrdiff_t)k * n.src[2]
+                                + (ptrdiff_t)j * n.src[1],
+                            n.src[0], n.count[0], run);
 }
 
 static __attribute__((noinline)) void aq_nest_loop(unsigned char *dst, const unsigned char *src,

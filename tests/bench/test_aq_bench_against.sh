@@ -36,6 +36,9 @@ pretend()
     chmod +x "$work/other/bin/$name"
 }
 
+! grep -q '#include "\|aqueduct\.h\|gasnet_internal' "$AQ_INSTALL/share/aqueduct/bench/bench_portable.c"
+result $? "the portable program includes what is public only"
+
 # The second tree is a copy: its files name the places where they lie.
 cp -R "$AQ_INSTALL" "$work/other" || exit 1
 
