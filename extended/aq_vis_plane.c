@@ -41,8 +41,12 @@ AQ_VIS_LOOP void aq_vis_copy_of(char *dst, const char *src, const size_t size)
 /* The lines that a later element of a long row will write, asked for in time: what the processor
  * prefetches by itself does not keep up. Never beyond the row: another core may be writing there.
  */
-#define AQ_VIS_AHEAD    16
-#define AQ_VIS_LONG_ROW 128
+#define AQ_VIS_AHEAD 16
+
+AQ_VIS_LOOP size_t aq_vis_long_row(const size_t size)
+{
+    return size < 64 ? 64 : 128;
+}
 
 AQ_VIS_LOOP void aq_vis_prefetch(const char *dst, ptrdiff_t ds, const size_t size)
 {
@@ -58,7 +62,7 @@ AQ_VIS_LOOP void aq_vis_row_of_words(char *dst, ptrdiff_t ds, const char *src, p
     struct {
         char bytes[16];
     } a, b, c, d;
-    const size_t stop = n >= AQ_VIS_LONG_ROW ? AQ_VIS_AHEAD + 4 : SIZE_MAX;
+    const size_t stop = n >= aq_vis_long_row(size) ? AQ_VIS_AHEAD + 4 : SIZE_MAX;
 
     if (AQ_LIKELY(((ds | ss) & (AQ_VIS_CROWDED - 1)) != 0)) {
         for (; n >= 4; n -= 4) {
@@ -93,7 +97,7 @@ AQ_VIS_LOOP void aq_vis_row_of(char *dst, ptrdiff_t ds, const char *src, ptrdiff
         aq_vis_row_of_words(dst, ds, src, ss, n, size);
         return;
     }
-    if (n >= AQ_VIS_LONG_ROW) {
+    if (n >= aq_vis_long_row(size)) {
         for (; n >= AQ_VIS_AHEAD + 2; n -= 2) {
             aq_vis_prefetch(dst, ds, size);
             aq_vis_prefetch(dst + ds, ds, size);
