@@ -1,5 +1,6 @@
 /*
- * aq_udp_link_in.c - the reliable engine, receive side: round trips, losses, the congestion window.
+ * aq_udp_link_in.c - what a received datagram changes: acknowledgements, round trips, losses of own
+ *                    datagrams, the congestion window.
  *
  * The head of aq_udp_link.c explains the rules.
  *

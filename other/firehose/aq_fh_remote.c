@@ -101,7 +101,8 @@ bool aq_fh_request_hold(struct aq_fh_request *request, struct aq_fh_region *regi
     return true;
 }
 
-/* The peer's lock, which it releases: others wait for it already, or a message is needed. */
+/* Called with the peer's lock, which the function releases. No registered region covers the
+ * request: it joins a move under way, or starts one. */
 static __attribute__((noinline)) int aq_fh_remote_slow(struct aq_fh_peer *peer,
                                                        struct aq_fh_request *request)
 {

@@ -87,7 +87,7 @@ static void aq_child_lose(struct aq_node *n, struct aq_link *l, uint64_t now)
 
     aq_ssh_said(l, said);
     aq_plan_ranks(&n->plan, l->first, l->end, ranks);
-    /* relaxed: this thread is the one that moves it beyond ENDING */
+    /* relaxed: this thread is the one that moves it beyond SHUTDOWN */
     if (atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_relaxed) < AQ_EXIT_ASKED) {
         if (l->state == AQ_LINK_NEW) {
             aq_ssh_why(n, l, why, sizeof(why));

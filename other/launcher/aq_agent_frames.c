@@ -44,7 +44,7 @@ static void aq_node_send_up(struct aq_node *n, uint32_t state, int code)
      * before it decides */
     if (e->silent > 0 && !e->logged && ask_in != UINT32_MAX)
         ask_in += AQ_STATE_NAME_MS;
-    /* a state beyond ENDING was received from the root, or is a kill by this node, which stays
+    /* a state beyond SHUTDOWN was received from the root, or is a kill by this node, which stays
      * local */
     if (state > AQ_EXIT_SHUTDOWN
         || (state == n->sent_state && code == n->sent_code && n->joined == n->sent_joined

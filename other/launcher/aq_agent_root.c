@@ -103,7 +103,7 @@ void aq_root_lose_idle(struct aq_node *n, struct aq_launch_idle *w)
 {
     close(w->fd);
     w->fd = -1;
-    /* relaxed: this thread is the one that moves it beyond ENDING */
+    /* relaxed: this thread is the one that moves it beyond SHUTDOWN */
     if (atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_relaxed) < AQ_EXIT_ASKED)
         aq_node_fail(
             n, AQ_AGENT_LOST,

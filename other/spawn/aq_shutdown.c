@@ -95,7 +95,7 @@ void aq_shutdown_fail(struct aq_shutdown *e, int code)
 void aq_shutdown_signalled(struct aq_shutdown *e, int sig)
 {
     e->stopped = true;
-    /* relaxed: this thread is the one that moves the state beyond ENDING */
+    /* relaxed: this thread is the one that moves the state beyond SHUTDOWN */
     if (atomic_load_explicit(&e->jobarea->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED) {
         e->kill_ns = aq_jobarea_now_ns();
         return;
@@ -262,7 +262,7 @@ static void aq_shutdown_ask(struct aq_shutdown *e)
 
 void aq_shutdown_agreed(struct aq_shutdown *e, int code)
 {
-    /* relaxed: this thread is the one that moves the state beyond ENDING */
+    /* relaxed: this thread is the one that moves the state beyond SHUTDOWN */
     if (atomic_load_explicit(&e->jobarea->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED)
         return;
     aq_shutdown_begin(e, 0);

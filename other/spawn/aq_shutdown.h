@@ -5,12 +5,14 @@
  * Owns      the times at which remaining ranks are asked to end (SIGQUIT) and killed (SIGKILL); the
  *           one message about a lost rank
  * Threads   one: the supervisor process, or the monitor thread of the host's first rank
- * States    the job area's exit_state, NONE -> ENDING -> ASKED -> KILLING
+ * States    the job area's exit_state, NONE -> SHUTDOWN -> ASKED -> KILLING
  *           a rank exits, code 0      ask after timeout/2, kill after timeout
  *           a rank exits, code not 0  ask after min(timeout/4, 250 ms), kill after timeout
  *           a rank dies by a signal, is lost, or a signal comes from outside: ask at once
  *           With several hosts each agent runs this for its own ranks, and the launcher's root for
- *           the job. Only the root decides on ASKED, so that the same code counts everywhere
+ *           the job. Only the root decides on ASKED, so that the same code counts everywhere.
+ *           Under other launchers the monitors agree (aq_spawn_link.h); a host whose parent
+ *           does not answer decides for itself
  * Promise   no output if every rank comes to the exit by itself
  * Uses      aq_jobarea.h
  */

@@ -217,7 +217,7 @@ static void aq_link_look_silent(struct aq_shutdown *e, uint64_t now)
 static void aq_link_merge(struct aq_shutdown *e, struct aq_link_end *end, bool parent)
 {
     const struct aq_link_note *n = &end->last_seen;
-    /* relaxed: this thread is the one that moves the state beyond ENDING */
+    /* relaxed: this thread is the one that moves the state beyond SHUTDOWN */
     uint32_t state = atomic_load_explicit(&e->jobarea->exit_state, memory_order_relaxed);
 
     if (!end->lost && end->refused >= AQ_LINK_REFUSALS)
