@@ -2,10 +2,10 @@
  * aq_coll.h - collectives: what the parts of their implementation know of each other.
  *
  * A call (aq_coll.c, aq_coll_legacy.c) is checked, described by a struct aq_coll_call, and goes
- * one of two ways, by team, kind and size, the same at every member:
+ * one of three ways, by team, kind and size, the same at every member:
  *
  *   aq_shm_coll.c   through memory that all members share, when they are on one host
- *   aq_coll_msg.c    by messages: a program of sends, receives and reductions that
+ *   aq_coll_msg.c    by messages: a schedule of sends, receives and reductions that
  *                    aq_coll_bcast.c or aq_coll_reduce.c wrote for this member, along the trees
  *                    of aq_coll_tree.c; or aq_coll_levels.c, in two levels: by messages among one
  *                    member of each neighborhood, through shared memory inside it
@@ -141,14 +141,14 @@ struct aq_coll_part {
 
 /* --- by messages: aq_coll_msg.c --- */
 
-/* A program being written, then carried out: steps one after the other. Receives are ready for
+/* A schedule being written, then carried out: steps one after the other. Receives are ready for
  * their data from the start, whichever step is being carried out. */
 struct aq_sched;
 
-/** aq_sched_begin - a program for the team's next collective; temp bytes go with it, aligned. */
+/** aq_sched_begin - a schedule for the team's next collective; temp bytes go with it, aligned. */
 struct aq_sched *aq_sched_begin(struct aq_coll_team *team, size_t temp_bytes, void **temp_out);
 
-/* Data for or from a member. A pair of members uses a tag once in a program. */
+/* Data for or from a member. A pair of members uses a tag once in a schedule. */
 void aq_sched_send(struct aq_sched *sched, gex_Rank_t to, uint32_t tag, const void *src,
                    size_t nbytes);
 void aq_sched_recv(struct aq_sched *sched, gex_Rank_t from, uint32_t tag, void *dst, size_t nbytes);
@@ -158,9 +158,9 @@ void aq_sched_copy(struct aq_sched *sched, void *dst, const void *src, size_t nb
 void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, const void *x,
                      void *y, size_t count);
 
-/* A call inside the neighborhood, through shm, started with the program, and its number. closed: it
- * begins at the step aq_sched_open(). The program must wait for it, or for a later one through the
- * same memory: other threads may be at it longer than its outcome tells. */
+/* A call inside the neighborhood, through shm, started with the schedule; returns its number.
+ * closed: the call begins at the step aq_sched_open(). The schedule must wait for the call, or for
+ * a later one through the same memory: other threads may be at it longer than its outcome tells. */
 unsigned aq_sched_local(struct aq_sched *sched, struct aq_shm_coll *shm,
                         const struct aq_coll_call *call, bool closed);
 void aq_sched_open(struct aq_sched *sched, unsigned local);
@@ -177,7 +177,7 @@ static inline void *aq_temp_buffer(const struct aq_temp *temp, size_t index)
     return temp->memory + index * temp->stride;
 }
 
-/** aq_sched_with_buffers - a program with so many buffers of so many bytes. */
+/** aq_sched_with_buffers - a schedule with so many buffers of so many bytes. */
 struct aq_sched *aq_sched_with_buffers(struct aq_coll_team *team, size_t bytes, size_t buffers,
                                        struct aq_temp *temp_out);
 
@@ -251,14 +251,14 @@ void aq_tree_ring(struct aq_tree *tree, enum aq_tree_shape shape, const struct a
 /** aq_sched_start - carry it out; returns the operation's event. */
 gex_Event_t aq_sched_start(struct aq_sched *sched, const struct aq_op_kind *kind);
 
-/** aq_msg_is_open - has a program of a team's not ended yet? */
+/** aq_msg_is_open - has a schedule of a team's not ended yet? */
 bool aq_msg_is_open(uint64_t team);
 
 unsigned aq_msg_progress(void);
 void aq_msg_init(void);
 void aq_msg_fini(void);
 
-/* --- the programs: aq_coll_bcast.c, aq_coll_reduce.c --- */
+/* --- the schedules: aq_coll_bcast.c, aq_coll_reduce.c --- */
 
 struct aq_sched *aq_sched_of_call(struct aq_coll_team *team, const struct aq_coll_call *call);
 struct aq_sched *aq_sched_of_reduction(struct aq_coll_team *team, const struct aq_coll_call *call);
@@ -291,7 +291,7 @@ void aq_sched_add_doubling(struct aq_sched *sched, const struct aq_coll_team *te
 bool aq_levels_serve(const struct aq_coll_team *team, const struct aq_coll_call *call);
 struct aq_sched *aq_levels_of_call(struct aq_coll_team *team, const struct aq_coll_call *call);
 
-/* Tags: each phase of a program has a range of its own. */
+/* Tags: each phase of a schedule has a range of its own. */
 #define AQ_TAG_DATA   0u
 #define AQ_TAG_DOUBLE 0x30000000u
 #define AQ_TAG_RESULT 0x40000000u

@@ -1,5 +1,5 @@
 /*
- * aq_coll_bcast.c - programs that move data: broadcast and barrier by messages.
+ * aq_coll_bcast.c - schedules that move data: broadcast and barrier by messages.
  *
  * Barrier: dissemination; in round r member i tells i + 2^r and hears from i - 2^r. In a team of
  * several neighborhoods it is their leaders who do that, between a tree up and one down. Broadcast:

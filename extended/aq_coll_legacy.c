@@ -1,8 +1,8 @@
 /*
  * aq_coll_legacy.c - the collectives that came before gex_Coll_*: gasnet_coll_*.
  *
- * Each is a program of messages (aq_coll_msg.c) in which owner and user of a block speak to each
- * other directly; ALLSYNC puts a barrier into the program, before or behind. Data never touch a
+ * Each is a schedule of messages (aq_coll_msg.c) in which owner and user of a block speak to each
+ * other directly; ALLSYNC puts a barrier into the schedule, before or behind. Data never touch a
  * buffer before its owner has called, so MYSYNC needs nothing, and NOSYNC is served as MYSYNC.
  *
  * Barriers with names: the job's are gasnet_barrier_*(); another team's are reductions of

@@ -1,6 +1,6 @@
 /*
- * aq_coll_levels.c - programs in two levels: messages among one member of each neighborhood, shared
- * memory inside it.
+ * aq_coll_levels.c - schedules in two levels: messages among one member of each neighborhood,
+ * shared memory inside it.
  *
  * The first member of each neighborhood leads it. What the others bring goes `up` to it, what they
  * get comes `down` from it, each through memory of its own, so that what a leader does not have yet

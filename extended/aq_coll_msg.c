@@ -286,7 +286,7 @@ static struct aq_early *aq_msg_copy(const struct aq_early *what, const void *dat
     return early;
 }
 
-/* A message has come: to its step, or to wait for the program. The collective may begin while
+/* A message has come: to its step, or to wait for the schedule. The collective may begin while
  * we copy. */
 static void aq_msg_take(uint64_t team, uint32_t number, const struct aq_early *what,
                         const void *data)

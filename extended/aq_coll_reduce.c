@@ -1,5 +1,5 @@
 /*
- * aq_coll_reduce.c - programs that combine data: reductions by messages.
+ * aq_coll_reduce.c - schedules that combine data: reductions by messages.
  *
  * Few bytes: to one member along a binomial tree, to all by recursive doubling (members beyond
  * the largest power of two hand their part to a neighbour and get the result back). In a team of

@@ -28,7 +28,7 @@
 #include "core/aq_am_out.h"
 #include "base/aq_log.h"
 
-/* --- writing a program --- */
+/* --- writing a schedule --- */
 
 struct aq_sched *aq_sched_begin(struct aq_coll_team *team, size_t temp_bytes, void **temp_out)
 {
