@@ -26,7 +26,7 @@ enum aq_launch_bind {
     AQ_BIND_CACHE,
     AQ_BIND_NUMA,
     AQ_BIND_SOCKET,
-    AQ_BIND_SHARE, /* an equal share of the cores; the default */
+    AQ_BIND_SHARE, /* an equal share of the cores */
     AQ_BINDS
 };
 

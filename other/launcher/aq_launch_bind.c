@@ -4,9 +4,9 @@
  * Threads   one
  * How       takes the requested objects (cores, caches, ...) that this process may use, in topology
  *           order; rank r gets the next -c of them. With more ranks than objects no rank is bound:
- *           the scheduler places them better if it may move them. By default each rank gets an
- *           equal share of the cores: so two ranks never compete for a core, and a rank's threads
- *           have cores of their own
+ *           the scheduler places them better if it may move them. With share each rank gets an
+ *           equal part of the cores. By default no rank is bound: a rank may have more threads
+ *           than its share has cores, and other jobs or hosts may use the same processors
  * Uses      hwloc; without it, hardware threads of the affinity mask stand for every kind
  */
 #include "aq_config.h"

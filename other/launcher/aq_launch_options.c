@@ -37,7 +37,7 @@ static const char aq_launch_help[] =
     "  -l, --prefix-output   put the rank before each line of output\n"
     "  --bind[=WHAT]      bind each rank to a core (WHAT: none hwthread core cache numa socket, or "
     "share,\n"
-    "                     an equal share of the cores, which is the default)\n"
+    "                     an equal share of the cores)\n"
     "  -spawner=S         fork, ssh (hosts by -H), mpi (MPIRUN_CMD) or pmi (PMIRUN_CMD)\n"
     "  -encode, -noencode conduit mpi: encode values of variables, for launchers that give them to "
     "a shell, or not\n"
@@ -175,18 +175,6 @@ static void aq_launch_option_bind(struct aq_launch *lo, const char *what)
     lo->bind_given = true;
 }
 
-/* Does the program's user place its threads already? Then the ranks are left alone. */
-static bool aq_launch_user_binds(void)
-{
-    static const char *const names[] = { "OMP_PLACES", "OMP_PROC_BIND", "GOMP_CPU_AFFINITY",
-                                         "KMP_AFFINITY" };
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (getenv(names[i]) != NULL)
-            return true;
-    return false;
-}
-
 static void aq_launch_settle_bind(struct aq_launch *lo)
 {
     const char *set = getenv("AQ_BIND");
@@ -200,7 +188,7 @@ static void aq_launch_settle_bind(struct aq_launch *lo)
     else if (set != NULL && *set != '\0')
         lo->bind = aq_launch_parse_bind(lo, "AQ_BIND", set);
     else
-        lo->bind = aq_launch_user_binds() ? AQ_BIND_NONE : AQ_BIND_SHARE;
+        lo->bind = AQ_BIND_NONE;
 }
 
 /* Options of gasnetrun_mpi: percent encoding for launchers that pass words to a shell. This

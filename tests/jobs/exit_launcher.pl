@@ -128,14 +128,14 @@ sub run_options {
         if `nproc` >= 2;
     my $bound = "grep Cpus_allowed_list /proc/self/status | cut -f2";
     my $apart = "| sed 's/[][]//g' | sort | awk '!seen[\$2]++'";
-    expect('gasnetrun: unasked each rank has a share of the cores', 0, [[1, '^0 .'], [1, '^1 .']], {}, '', @sh,
-           "'$gasnetrun' -n 2 -l sh -c '$bound' $apart")
+    expect('gasnetrun: --bind=share gives each rank a part of the cores', 0, [[1, '^0 .'], [1, '^1 .']], {}, '', @sh,
+           "'$gasnetrun' -n 2 --bind=share -l sh -c '$bound' $apart")
         if `nproc` >= 2;
-    expect('gasnetrun: AQ_BIND=none, --bind=none, -c 0 and OMP_PROC_BIND bind nothing', 0, [[1, '^.']], {}, '', @sh,
-           "{ AQ_BIND=none '$gasnetrun' -n 2 sh -c '$bound'; '$gasnetrun' -n 2 --bind=none sh -c '$bound'; " .
-           "'${gasnetrun}' -n 2 -c 0 sh -c '$bound'; OMP_PROC_BIND=true '$gasnetrun' -n 2 sh -c '$bound'; $bound; } | sort -u");
+    expect('gasnetrun: unasked, and with --bind=none over AQ_BIND=share, no rank is bound', 0, [[1, '^.']], {}, '', @sh,
+           "{ '$gasnetrun' -n 2 sh -c '$bound'; AQ_BIND=share '$gasnetrun' -n 2 --bind=none sh -c '$bound'; " .
+           "AQ_BIND=share '${gasnetrun}' -n 2 -c 0 sh -c '$bound'; $bound; } | sort -u");
     expect('gasnetrun: more ranks than processors are not bound', 0, [[1, '^.']], {}, '', @sh,
-           "{ '$gasnetrun' -n \$((`nproc` + 1)) sh -c '$bound'; $bound; } | sort -u");
+           "{ '$gasnetrun' -n \$((`nproc` + 1)) --bind=share sh -c '$bound'; $bound; } | sort -u");
     expect('gasnetrun: AQ_BIND with another word is refused', 1, ['AQ_BIND=rack: choose none'], {AQ_BIND => 'rack'}, '',
            $gasnetrun, '-n', 2, $program);
     expect('gasnetrun: unknown options print the usage', 1, ['^usage:'], {}, '', $gasnetrun, '-foo', '-n', 2, $program);
