@@ -207,6 +207,10 @@ static void aq_shm_coll_append(struct aq_shm_coll *coll, struct aq_coll_req *req
 
 static void aq_coll_req_free(struct aq_shm_coll *coll, struct aq_coll_req *req)
 {
+    if (!req->is_own) { /* came through the inbox */
+        free(req);
+        return;
+    }
     req->next = coll->free;
     coll->free = req;
 }
@@ -374,8 +378,9 @@ unsigned aq_shm_coll_progress(void)
 {
     unsigned happened = 0;
 
-    /* relaxed: a team that another thread adds at this moment waits for the next poll */
-    for (unsigned i = 0; i < atomic_load_explicit(&aq_shm_colls.count, memory_order_relaxed); i++) {
+    /* Downwards: the place of a team that is removed goes to one that this poll has looked at.
+     * relaxed: a team that another thread adds at this moment waits for the next poll */
+    for (unsigned i = atomic_load_explicit(&aq_shm_colls.count, memory_order_relaxed); i-- > 0;) {
         struct aq_shm_coll *coll;
         unsigned moved;
         bool own, was_open;
@@ -387,9 +392,11 @@ unsigned aq_shm_coll_progress(void)
         own = coll != NULL && aq_lock_try(&coll->work);
         aq_lock_release(&aq_shm_colls.lock);
         if (coll == NULL)
-            return happened;
-        if (!own)
-            continue; /* another thread works on it */
+            continue;
+        if (!own) { /* another thread works on it: no thread may sleep after this look */
+            happened++;
+            continue;
+        }
         aq_shm_coll_empty_inbox(coll);
         was_open = coll->head != NULL;
         moved = aq_shm_coll_advance(coll);
@@ -418,6 +425,7 @@ static struct aq_coll_req *aq_coll_req_get(struct aq_shm_coll *coll, bool own)
         coll->free = req->next;
     else if ((req = malloc(sizeof(*req))) == NULL)
         aq_fatal("no memory for a collective (%zu bytes)", sizeof(*req));
+    req->is_own = own;
     return req;
 }
 

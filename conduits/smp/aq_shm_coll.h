@@ -34,6 +34,7 @@ struct aq_coll_req {
     bool in_blocks; /* operands are in blocks */
     bool scattered; /* members share the reduction */
     bool over;
+    bool is_own; /* made under the team's lock, and kept for the next call; otherwise freed */
 };
 
 struct aq_shm_coll {
