@@ -60,7 +60,7 @@ bool aq_contention_look(void)
     const int number = sched_getcpu();
 
     self->peers = 0;
-    if (number < 0)
+    if (number < 0 || aq_spawn_jobarea() == NULL) /* between jobs there are no peers */
         return false;
     /* another thread of this rank may have published another core meanwhile; the next move tells */
     if (self->core != (uint16_t)(number + 1))
@@ -75,7 +75,8 @@ bool aq_contention_look(void)
 
 void aq_contention_retire(void)
 {
-    aq_contention_publish(0);
+    if (aq_spawn_jobarea() != NULL)
+        aq_contention_publish(0);
 }
 
 /* Nobody took the core: look less often, since peers asleep or gone look like this again. */
