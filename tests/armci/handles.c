@@ -5,7 +5,7 @@
  */
 #include "armci_test.h"
 
-#define N 2000
+#define N 2000 /* elements that peers put into; one more belongs to its rank alone */
 
 static void *base[1024];
 static double *mine;
@@ -79,8 +79,9 @@ static void several_on_one(void)
     ARMCI_INIT_HANDLE(&handle);
     ARMCI_NbPutS(values, strides, there(right), strides, count, 1, right, &handle);
     ARMCI_NbPutS(values + 1, strides, there(right) + 1, strides, count, 1, right, &handle);
-    ARMCI_NbGet(there(me), back, sizeof(double), me, &handle);
+    ARMCI_NbGet(there(me) + N, back, sizeof(double), me, &handle);
     ARMCI_Wait(&handle);
+    CHECK_EQ(back[0], me + 0.5);
     check_mine("several on one handle", from_left);
     ARMCI_NbAcc(ARMCI_ACC_DBL, &one, values, there(right), sizeof(values), right, &handle);
     ARMCI_Barrier();
@@ -192,8 +193,9 @@ int main(int argc, char **argv)
     test_start(&argc, &argv);
     right = (me + 1) % nproc;
     left = (me + nproc - 1) % nproc;
-    CHECK_EQ(ARMCI_Malloc(base, N * sizeof(double)), 0);
+    CHECK_EQ(ARMCI_Malloc(base, (N + 1) * sizeof(double)), 0);
     mine = base[me];
+    mine[N] = me + 0.5;
     explicit_handles();
     several_on_one();
     implicit_handle();
