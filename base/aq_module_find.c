@@ -7,8 +7,8 @@
  * told. A tree therefore works wherever it is moved. A folder above the program counts only if its
  * owner could have changed the program itself: above /tmp/x/prog, anybody can make /tmp/modules.
  *
- * Uses      nothing of core, since gasnetrun searches as the program will. SPDX-License-Identifier:
- *           BSD-3-Clause
+ * Uses      nothing of core, since gasnetrun searches as the program will.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /*
  * aq_symbol.h - the name of the function at an address, from the symbol table of its file.
- * Threads   no state; async-signal-safe as far as dladdr() is. SPDX-License-Identifier:
- *           BSD-3-Clause
+ * Threads   no state; async-signal-safe as far as dladdr() is.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_SYMBOL_H
 #define AQ_SYMBOL_H

@@ -3,14 +3,9 @@
 # folder.
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Owns   MPIRUN; $work/run, what the last run has said
+# Owns   $work/run, what the last run has said
 
-MPIRUN=$(make -s -C "${AQ_BUILD:-.}" echovar VARNAME=MPI_MODULE_CC 2>/dev/null |
-    sed -n 's/^MPI_MODULE_CC=//p')
-MPIRUN=${MPIRUN%mpicc*}mpirun${MPIRUN##*mpicc}
-# Open MPI: as root, and with more ranks than cores, only when told so.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
+. "$AQ_SRC/build-aux/armci-mpi.sh"
 # Launchers that start at the same moment race for one folder, named after the user.
 export TMPDIR="$work/tmp"
 

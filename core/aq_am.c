@@ -420,12 +420,7 @@ static __attribute__((noinline, cold)) int aq_am_short_slow(bool tried, gex_Rank
                                                             gex_Flags_t flags, unsigned nargs,
                                                             const gex_AM_Arg_t *args)
 {
-    const struct aq_am_out out = { .jobrank = jobrank,
-                                   .handler = handler,
-                                   .nargs = (uint8_t)nargs,
-                                   .kind = AQ_AM_SHORT,
-                                   .is_reply = is_reply,
-                                   .args = args };
+    const struct aq_am_out out = aq_am_out_short(jobrank, is_reply, handler, nargs, args);
 
     return tried ? aq_am_send_waiting(&out, flags) : aq_am_send_traced(&out, flags);
 }

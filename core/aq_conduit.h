@@ -69,6 +69,18 @@ struct aq_am_out {
     struct aq_am_lc *lc;
 };
 
+/* A Short message, whose arguments and ranks came in registers. */
+static inline struct aq_am_out aq_am_out_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler,
+                                               unsigned nargs, const gex_AM_Arg_t *args)
+{
+    return (struct aq_am_out){ .jobrank = jobrank,
+                               .handler = handler,
+                               .nargs = (uint8_t)nargs,
+                               .kind = AQ_AM_SHORT,
+                               .is_reply = is_reply,
+                               .args = args };
+}
+
 /* The local completion of a message, on its sender's stack. */
 struct aq_am_lc {
     /* of the client: GEX_EVENT_NOW, GEX_EVENT_GROUP, or where to store the event */

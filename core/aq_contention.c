@@ -14,6 +14,7 @@
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "core/aq_job.h"
 #include "base/aq_platform.h"
@@ -23,6 +24,7 @@
 #define AQ_SLOW_WEIGHT     8u       /* so many yields must be fast to make up for a slow one */
 #define AQ_SLOW_MANY       16u      /* two, if few of the yields between them were fast */
 #define AQ_SLOW_PAUSE      32u      /* times that long yields are left out after a slow one */
+#define AQ_DECLINED_NS     50000u   /* sleep where a yield is slow and a message had no credit */
 #define AQ_LOOKS_LEFT_OUT  64u      /* looks */
 #define AQ_YIELD_TO_NOBODY 2u       /* a yield that nobody used takes less than so many min_ns */
 
@@ -121,6 +123,16 @@ void aq_contention_judge(uint64_t took, unsigned served)
         aq_contention_note_nobody(self);
     else
         self->backoff = 0;
+}
+
+void aq_contention_declined(void)
+{
+    const struct timespec pause = { .tv_nsec = AQ_DECLINED_NS };
+
+    if (aq_contention_yields_well())
+        aq_contention_judge(aq_contention_yield(), 0);
+    else
+        nanosleep(&pause, NULL);
 }
 
 bool aq_contention_yields_well(void)

@@ -56,6 +56,9 @@ uint64_t aq_contention_yield(void);
 /* Learn from a yield that took so long, after which a poll served so many messages. */
 void aq_contention_judge(uint64_t took, unsigned served);
 
+/* A message has found no credit: lets the peer that returns credit run, if it shares this core. */
+void aq_contention_declined(void);
+
 /* Does a yield return soon, as far as this thread knows? If not, sleep instead. */
 bool aq_contention_yields_well(void);
 

@@ -14,7 +14,6 @@
  *             - the permission of process_vm_readv() and the registration for membarrier()
  *             - the modules of conduits, and the libraries that they load
  *             - what the tools measure once: the clock's speed, the host's name
- *             - what the tools measure once: the clock's speed, the host's name
  * Threads   one, and no other is in the library
  * Uses      every module's fini. SPDX-License-Identifier: BSD-3-Clause
  */

@@ -1,6 +1,6 @@
 /*
- * aq_job_end.h - the part of core/aq_job_end.c that start-up uses. SPDX-License-Identifier:
- * BSD-3-Clause
+ * aq_job_end.h - the part of core/aq_job_end.c that start-up uses.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_JOB_END_H
 #define AQ_JOB_END_H

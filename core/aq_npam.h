@@ -2,8 +2,8 @@
  * aq_npam.h - messages with a negotiated payload between Prepare and Commit.
  *
  * A thread has two descriptors, as part of its struct aq_thread: while the Commit of a request
- * waits for credit it runs request handlers, which may prepare replies. SPDX-License-Identifier:
- * BSD-3-Clause
+ * waits for credit it runs request handlers, which may prepare replies.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_NPAM_H
 #define AQ_NPAM_H

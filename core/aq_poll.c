@@ -118,8 +118,8 @@ static inline void aq_poll_notify(unsigned served)
 #endif
 }
 
-/* Whoever shares this core gets it. What comes meanwhile may come over the network: the poll after
- * it looks there too. Returns what that poll served. */
+/* Yields the core, then polls the network too, since messages that come meanwhile may come over it.
+ * Returns what that poll served. */
 static unsigned aq_wait_yield(bool replies_only)
 {
     const uint64_t took = aq_contention_yield();
@@ -131,8 +131,8 @@ static unsigned aq_wait_yield(bool replies_only)
     return served;
 }
 
-/* A client that polls by itself, and nothing has come for a while: give way to a peer on this core.
- */
+/* Called when several polls of the client in a row have found nothing: gives way to a peer on this
+ * core. Returns the messages that were served meanwhile. */
 static __attribute__((noinline, cold)) unsigned aq_poll_in_vain(void)
 {
     uint32_t wakeup;
@@ -154,7 +154,7 @@ static __attribute__((noinline, cold)) unsigned aq_poll_in_vain(void)
     return served;
 }
 
-/* A poll of the client's has found nothing. Returns how many messages have come since. */
+/* Counts a poll of the client that has found nothing. Returns the messages served since. */
 static inline unsigned aq_poll_note_vain(void)
 {
     static _Thread_local uint32_t vain;

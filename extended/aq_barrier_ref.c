@@ -32,10 +32,10 @@
  */
 #include "extended/aq_ref.h"
 
-#include <sched.h>
 #include <stdlib.h>
 
 #include "core/aq_am.h"
+#include "core/aq_contention.h"
 #include "core/aq_poll.h"
 #include "core/aq_job.h"
 #include "base/aq_lock.h"
@@ -137,11 +137,10 @@ static bool aq_ref_is_active(const atomic_bool *active)
     return atomic_load_explicit((atomic_bool *)(uintptr_t)active, memory_order_relaxed);
 }
 
-/* A peer had no credit for a message. This counts as an event, so that the next poll comes soon; if
- * the peer shares this core, yielding lets it return credit. */
+/* A message has found no credit. This counts as an event, so that the next poll comes soon. */
 static unsigned aq_ref_declined(void)
 {
-    sched_yield();
+    aq_contention_declined();
     return 1;
 }
 

@@ -16,11 +16,11 @@
  */
 #include "extended/aq_coll_sched.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/aq_am.h"
+#include "core/aq_contention.h"
 #include "base/aq_log.h"
 #include "base/aq_state.h"
 #include "extended/aq_barrier.h"
@@ -163,8 +163,8 @@ unsigned aq_msg_progress(void)
     }
     aq_lock_release(&aq_msg.lock);
     if (declined != 0)
-        sched_yield();          /* the peer, if it shares our core, gets a chance to make room */
-    return happened + declined; /* a message without room wants another poll soon */
+        aq_contention_declined();
+    return happened + declined; /* a message without credit needs another poll soon */
 }
 
 /* --- messages that come --- */

@@ -22,11 +22,11 @@
  */
 #include "extended/aq_vis_ref.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/aq_am_deliver.h"
+#include "core/aq_contention.h"
 #include "base/aq_env.h"
 #include "core/aq_job.h"
 #include "base/aq_log.h"
@@ -417,7 +417,7 @@ unsigned aq_vis_progress(void)
         declined += !aq_vis_go_on(transfer, &happened);
     }
     if (declined != 0)
-        sched_yield();          /* the peer, if it shares this core, can return credit */
+        aq_contention_declined();
     return happened + declined; /* a message without credit needs another poll soon */
 }
 

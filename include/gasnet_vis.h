@@ -3,8 +3,8 @@
  *
  * The client first defines its thread mode, as for gasnetex.h, which this header includes.
  *
- * Source: GASNet-EX specification 0.19, non-contiguous transfers. SPDX-License-Identifier:
- * BSD-3-Clause
+ * Source: GASNet-EX specification 0.19, non-contiguous transfers.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef GASNET_VIS_H
 #define GASNET_VIS_H 1

@@ -26,8 +26,8 @@
  *           the part itself and higher ones use
  * Threads   any, and the connector. In seq locks are empty: what the connector shares with the
  *           client's thread is under a mutex (slow paths), or handed over by release and acquire
- * Uses      core, other/spawn, other/firehose, verbs; extended/aq_ref.h. SPDX-License-Identifier:
- *           BSD-3-Clause
+ * Uses      core, other/spawn, other/firehose, verbs; extended/aq_ref.h.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdio.h>
 #include <string.h>

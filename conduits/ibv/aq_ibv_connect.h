@@ -31,7 +31,8 @@ void aq_ibv_dgram_done(const uint8_t *packet);
 /* The descriptor that becomes readable when packets arrive; arm it before a last look. */
 int aq_ibv_dgram_fd(void);
 void aq_ibv_dgram_arm(void);
-/* The peer's address is not needed for now. */
+/* Frees the peer's address handle, unless a datagram under way needs it. The next datagram to the
+ * peer makes a new one. */
 void aq_ibv_dgram_forget(struct aq_ibv_peer *peer);
 
 struct aq_ibv_dgram_counts {

@@ -5,8 +5,8 @@
  *           may be due in a handler; answers are replies, which find space in the end
  * Agreed    the least of all ranks: what peers may have references to, and the length of messages
  * Threads   start: start-up's thread; the rest: any
- * Uses      aq_ibv_am.h, aq_ibv_reg.h, other/firehose, other/spawn. SPDX-License-Identifier:
- *           BSD-3-Clause
+ * Uses      aq_ibv_am.h, aq_ibv_reg.h, other/firehose, other/spawn.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_firehose.h"
 

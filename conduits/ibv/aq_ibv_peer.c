@@ -2,8 +2,8 @@
  * aq_ibv_peer.c - the state of a remote rank; see aq_ibv_peer.h.
  *
  * Threads   under connect_lock
- * Uses      aq_ibv_qp.h, aq_ibv_rbuf.h, aq_ibv_reg.h, other/spawn. SPDX-License-Identifier:
- *           BSD-3-Clause
+ * Uses      aq_ibv_qp.h, aq_ibv_rbuf.h, aq_ibv_reg.h, other/spawn.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include "conduits/ibv/aq_ibv_peer.h"

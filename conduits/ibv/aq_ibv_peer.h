@@ -8,8 +8,8 @@
  * Owns      the peers and their cells, as long as the process lives
  * Threads   making, opening and joining: under connect_lock, by a client thread or the connector. A
  *           client thread may use a peer once it is ready
- * Uses      aq_ibv_qp.h, aq_ibv_credit.h, aq_ibv_rbuf.h, aq_ibv_hello.h. SPDX-License-Identifier:
- *           BSD-3-Clause
+ * Uses      aq_ibv_qp.h, aq_ibv_credit.h, aq_ibv_rbuf.h, aq_ibv_hello.h.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_IBV_PEER_H
 #define AQ_IBV_PEER_H

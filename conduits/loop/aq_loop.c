@@ -218,12 +218,7 @@ static int aq_loop_am_send(const struct aq_am_out *out)
 static int aq_loop_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                             const gex_AM_Arg_t *args)
 {
-    const struct aq_am_out out = { .jobrank = jobrank,
-                                   .handler = handler,
-                                   .nargs = (uint8_t)nargs,
-                                   .kind = AQ_AM_SHORT,
-                                   .is_reply = is_reply,
-                                   .args = args };
+    const struct aq_am_out out = aq_am_out_short(jobrank, is_reply, handler, nargs, args);
 
     return aq_loop_am_send(&out);
 }

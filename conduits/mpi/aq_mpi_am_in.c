@@ -8,8 +8,8 @@
  *
  * Threads   any; handlers run without a lock
  * Promise   no length, address or credit of a packet is used before it was found to be valid
- * Uses      aq_mpi_am_in.h, aq_mpi_am_out.h, core/aq_am_deliver.h. SPDX-License-Identifier:
- *           BSD-3-Clause
+ * Uses      aq_mpi_am_in.h, aq_mpi_am_out.h, core/aq_am_deliver.h.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <sched.h>
 #include <string.h>

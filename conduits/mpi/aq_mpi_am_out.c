@@ -10,8 +10,8 @@
  * Owns      aq_mpi_am
  * Threads   any
  * Promise   a message is sent whole or, with AQ_RETRY, not at all
- * Uses      aq_mpi_am_out.h, aq_mpi_lock.h, core/aq_am_lc.h. SPDX-License-Identifier:
- *           BSD-3-Clause
+ * Uses      aq_mpi_am_out.h, aq_mpi_lock.h, core/aq_am_lc.h.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_am_out.h"
 

@@ -3,17 +3,17 @@
  *
  * The provider (other/spawn/mpi) starts MPI and decides which side calls MPI_Finalize. It takes the
  * conduit's lock around MPI, asks the conduit to complete what is under way, and notifies it at the
- * beginning of MPI_Finalize, so that the conduit frees receives, windows and communicators.
+ * beginning of MPI_Finalize, so that the conduit frees receives, windows and communicators. The end
+ * of a job over a group, whose processes go on, does the same.
  *
- *           The end of a job over a group, whose processes go on, does the same
  * Close     a receive or communicator may be freed only after all messages for it have arrived.
  *           Each rank first completes its own sends and transfers, and receives and drops what
  *           arrives. It then enters a nonblocking barrier, and continues to receive until all ranks
  *           have entered it. The last credit message, which an MPI without eager messages keeps at
  *           its sender, finds its receiver in that phase
  * Threads   any; close: one, which keeps the lock
- * Uses      other/spawn/mpi, the conduit's messages and transfers. SPDX-License-Identifier:
- *           BSD-3-Clause
+ * Uses      other/spawn/mpi, the conduit's messages and transfers.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_shutdown.h"
 

@@ -8,8 +8,8 @@
  *
  * Order     the accumulated value is the right operand, and only that is written. Operators that do
  *           not commute are applied in rank order
- * Threads   the thread at work on the team. Uses aq_shm_coll.h. SPDX-License-Identifier:
- *           BSD-3-Clause
+ * Threads   the thread at work on the team. Uses aq_shm_coll.h.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/smp/aq_shm_coll.h"
 

@@ -7,8 +7,8 @@
  * when the client first writes to it. A rank that is alone in its neighborhood has anonymous memory
  * instead, which can use transparent huge pages.
  *
- * Owns      the mapping. Uses other/spawn (memory file, exchange). SPDX-License-Identifier:
- *           BSD-3-Clause
+ * Owns      the mapping. Uses other/spawn (memory file, exchange).
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <errno.h>

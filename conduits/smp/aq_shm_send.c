@@ -354,12 +354,7 @@ static __attribute__((noinline, cold)) int aq_shm_am_short_slow(gex_Rank_t jobra
                                                                 uint8_t handler, unsigned nargs,
                                                                 const gex_AM_Arg_t *args)
 {
-    const struct aq_am_out out = { .jobrank = jobrank,
-                                   .handler = handler,
-                                   .nargs = (uint8_t)nargs,
-                                   .kind = AQ_AM_SHORT,
-                                   .is_reply = is_reply,
-                                   .args = args };
+    const struct aq_am_out out = aq_am_out_short(jobrank, is_reply, handler, nargs, args);
 
     return aq_shm_am_send(&out);
 }

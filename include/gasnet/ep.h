@@ -1,8 +1,8 @@
 /*
  * ep.h - endpoints: the local end of every communication, with its handler table.
  *
- * Source: GASNet-EX specification 0.19, Endpoints; AM handlers. SPDX-License-Identifier:
- * BSD-3-Clause
+ * Source: GASNet-EX specification 0.19, Endpoints; AM handlers.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnetex.h" /* first: the parts come in its order, whichever of them a client names */
 

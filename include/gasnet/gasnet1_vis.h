@@ -17,8 +17,8 @@
  * at return. Chunks of length 0 are legal anywhere. The remote side (dst of a put, src of a get)
  * lies in the node's segment. Context: ordinary code, as all transfers.
  *
- * Source: GASNet specification 1.8 with its extension for vectors. SPDX-License-Identifier:
- * BSD-3-Clause
+ * Source: GASNet specification 1.8 with its extension for vectors.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet.h" /* first: the parts come in its order, whichever of them a client names */
 

@@ -1,8 +1,8 @@
 /*
  * segment.h - segments: the memory that other processes may access.
  *
- * Source: GASNet-EX specification 0.19, Segments; bound-segment query. SPDX-License-Identifier:
- * BSD-3-Clause
+ * Source: GASNet-EX specification 0.19, Segments; bound-segment query.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnetex.h" /* first: the parts come in its order, whichever of them a client names */
 

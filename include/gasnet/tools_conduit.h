@@ -3,8 +3,8 @@
  *
  * Mapping memory, copies and values of constant size, texts for lists of transfers and for sets of
  * constants, and the library's self-tests.
- * Source: GASNet tools specification 1.20, tools with a conduit. SPDX-License-Identifier:
- * BSD-3-Clause
+ * Source: GASNet tools specification 1.20, tools with a conduit.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_tools.h" /* first: the parts come in its order, whichever of them a client names */
 

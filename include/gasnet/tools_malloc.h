@@ -3,8 +3,8 @@
  *
  * GASNET_DEBUGMALLOC is not defined: address sanitizer and valgrind find more, and these libraries
  * work under both. A client that uses the names gets the system's allocator.
- * Source: GASNet tools specification 1.20, debugging allocator. SPDX-License-Identifier:
- * BSD-3-Clause
+ * Source: GASNet tools specification 1.20, debugging allocator.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_tools.h" /* first: the parts come in its order, whichever of them a client names */
 

@@ -3,8 +3,8 @@
  *
  * In a program that traces nothing, or has no conduit, aq_client_trace is NULL: each macro below
  * then costs at most one load and a predictable branch, and evaluates no argument.
- * Source: GASNet tools specification 1.20, tracing and statistics. SPDX-License-Identifier:
- * BSD-3-Clause
+ * Source: GASNet tools specification 1.20, tracing and statistics.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_tools.h" /* first: the parts come in its order, whichever of them a client names */
 

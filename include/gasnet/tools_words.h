@@ -3,8 +3,8 @@
  *
  * Each feature has a switch, GASNETT_USE_..., which a client may define to 0 or 1 before
  * it includes the header; a disabled feature expands to the plain declaration.
- * Source: GASNet tools specification 1.20, compiler annotations. SPDX-License-Identifier:
- * BSD-3-Clause
+ * Source: GASNet tools specification 1.20, compiler annotations.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_tools.h" /* first: the parts come in its order, whichever of them a client names */
 

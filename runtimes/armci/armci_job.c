@@ -197,13 +197,17 @@ static void attach_segment(void)
         aq_armci_fatal("no memory for the list of allocations");
 }
 
-/* Do the two have the same ranks in the same order? */
-static bool are_alike(MPI_Comm comm, MPI_Comm other)
+/* Returns true, on every rank of comm, if one of them is in a job that cannot end and has other
+ * ranks than comm or another order. A rank without a job takes part, so that all ranks learn it. */
+static bool is_other_job(MPI_Comm comm)
 {
-    int how = MPI_UNEQUAL;
+    int how = MPI_IDENT, other, any;
 
-    MPI_Comm_compare(comm, other, &how);
-    return how == MPI_IDENT || how == MPI_CONGRUENT;
+    if (aq_armci.started)
+        MPI_Comm_compare(comm, aq_armci.job_comm, &how);
+    other = how != MPI_IDENT && how != MPI_CONGRUENT;
+    MPI_Allreduce(&other, &any, 1, MPI_INT, MPI_MAX, comm);
+    return any != 0;
 }
 
 /* ARMCI cannot start over comm: its first rank says so. Ends the job. */
@@ -248,11 +252,11 @@ static void start(MPI_Comm comm)
 {
     if (aq_armci.running)
         return;
-    if (!aq_armci.started)
-        start_job(comm);
-    else if (!are_alike(comm, aq_armci.job_comm))
+    if (is_other_job(comm))
         refuse(comm, "over this conduit ARMCI can start again with the same ranks only; over "
                      "GASNET_CONDUIT=smp, udp or mpi with any");
+    if (!aq_armci.started)
+        start_job(comm);
     MPI_Comm_dup(comm, &aq_armci.comm);
     aq_armci.running = true;
     aq_armci_protocol_start();

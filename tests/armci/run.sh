@@ -8,18 +8,13 @@
 set -u
 : "${AQ_SRC:?AQ_SRC is the source folder}" "${AQ_INSTALL:?AQ_INSTALL is the installed tree}"
 tree=$AQ_INSTALL
-MPICC=$(make -s -C "${AQ_BUILD:-.}" echovar VARNAME=MPI_MODULE_CC 2>/dev/null)
-MPICC=${MPICC#*=}
+. "$AQ_SRC/build-aux/armci-mpi.sh"
 command -v "$MPICC" >/dev/null && [ -f "$tree/include/armci.h" ] ||
     { echo '1..0 # SKIP the tree has no libarmci'; exit 0; }
-MPIRUN=${MPICC%mpicc*}mpirun${MPICC##*mpicc}
 
 . "$AQ_SRC/build-aux/tap.sh"
 cp "$AQ_SRC"/tests/armci/*.c "$AQ_SRC"/tests/armci/*.h "$work" || exit 1
 cd "$work" || exit 1
-# Open MPI: as root, and with more ranks than cores, only when told so.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
 pkg() { PKG_CONFIG_PATH="$tree/lib/pkgconfig" pkg-config "$@"; }
 libs_of_archive() { sed -n "s/^Libs.private: //p" "$tree/lib/pkgconfig/armci.pc"; }
 

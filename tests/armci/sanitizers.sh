@@ -13,8 +13,7 @@ build=${AQ_BUILD:-$PWD}
 variable() { make -s -C "$build" echovar VARNAME="$1" 2>/dev/null | sed -n "s/^$1=//p"; }
 CC=$(variable AQ_ARMCI_CC)
 LIBS=$(variable AQ_ARMCI_LIBS)
-MPICC=$(variable MPI_MODULE_CC)
-MPIRUN=${MPICC%mpicc*}mpirun${MPICC##*mpicc}
+. "$AQ_SRC/build-aux/armci-mpi.sh"
 case $CC in
 *-fsanitize=thread*) kind=thread ;;
 *-fsanitize=*) kind=address ;;
@@ -24,10 +23,8 @@ esac
     { echo '1..0 # SKIP no sanitizer, or no libarmci'; exit 0; }
 
 . "$AQ_SRC/build-aux/tap.sh"
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export ASAN_OPTIONS=detect_leaks=0:exitcode=86 UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS="exitcode=86:suppressions=$AQ_SRC/tests/armci/tsan.supp"
-unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
 export TMPDIR="$work/tmp"
 
 check "libarmci is built" make -s -C "$build" runtimes/armci/libarmci.a

@@ -274,6 +274,12 @@ static void run_strided(const struct row *row, uint32_t iters)
                                    1, 0);
 }
 
+static void poll_until_handled(uint32_t want)
+{
+    while (self_handled != want)
+        gasnet_AMPoll();
+}
+
 static void run_self(const struct row *row, uint32_t iters)
 {
     (void)row;
@@ -281,8 +287,7 @@ static void run_self(const struct row *row, uint32_t iters)
         const uint32_t want = self_handled + 1;
 
         gex_AM_RequestShort1(team, self, H_SELF, 0, 1);
-        while (self_handled != want)
-            gasnet_AMPoll();
+        poll_until_handled(want);
     }
 }
 
@@ -293,8 +298,7 @@ static void run_self_medium(const struct row *row, uint32_t iters)
         const uint32_t want = self_handled + 1;
 
         gex_AM_RequestMedium1(team, self, H_SELF_MEDIUM, buffer, 64, GEX_EVENT_NOW, 0, 1);
-        while (self_handled != want)
-            gasnet_AMPoll();
+        poll_until_handled(want);
     }
 }
 
@@ -307,8 +311,7 @@ static void run_self_negotiated(const struct row *row, uint32_t iters)
 
         memcpy(gex_AM_SrcDescAddr(sd), buffer, 64);
         gex_AM_CommitRequestMedium1(sd, H_SELF_MEDIUM, 64, 1);
-        while (self_handled != want)
-            gasnet_AMPoll();
+        poll_until_handled(want);
     }
 }
 

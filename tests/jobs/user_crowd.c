@@ -2,8 +2,8 @@
  * user_crowd.c - many more ranks than cores: barriers, AM round trips and all-to-all exchanges keep
  * pace with the same done by plain futexes in the same processes, and ranks that wait leave the
  * cores to those that work. Subject and limit alternate in short slices; the ratio of a row is the
- * median over the slices. Ranks 4+. Source what users suffer from. SPDX-License-Identifier:
- * BSD-3-Clause
+ * median over the slices. Ranks 4+. Source what users suffer from.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
 

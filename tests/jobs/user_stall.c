@@ -1,8 +1,8 @@
 /*
  * user_stall.c - the last rank keeps the others waiting, in the way that its argument names. Run by
  * users.sh, which looks at what rank 0 prints.
- * Usage: user_stall CASE SECONDS [tag]. Ranks 2, and more for collectives. SPDX-License-Identifier:
- * BSD-3-Clause
+ * Usage: user_stall CASE SECONDS [tag]. Ranks 2, and more for collectives.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_coll.h"
 #include "gasnetex.h"

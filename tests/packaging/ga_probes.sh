@@ -10,18 +10,14 @@
 set -u
 : "${AQ_SRC:?AQ_SRC is the source folder}" "${AQ_INSTALL:?AQ_INSTALL is the installed tree}"
 tree=$AQ_INSTALL
-MPICC=$(make -s -C "${AQ_BUILD:-.}" echovar VARNAME=MPI_MODULE_CC 2>/dev/null)
-MPICC=${MPICC#*=}
+. "$AQ_SRC/build-aux/armci-mpi.sh"
 command -v "$MPICC" >/dev/null && [ -f "$tree/include/armci.h" ] ||
     { echo '1..0 # SKIP the tree has no libarmci'; exit 0; }
-MPIRUN=${MPICC%mpicc*}mpirun${MPICC##*mpicc}
 MPIF77=${MPICC%mpicc*}mpif77${MPICC##*mpicc}
 
 . "$AQ_SRC/build-aux/tap.sh"
 cd "$work" || exit 1
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export LD_LIBRARY_PATH="$tree/lib" # as users do whose linker is not told a run path
-unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
 
 # --- the option: a folder, or a list of words that configure sorts ---
 

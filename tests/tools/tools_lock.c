@@ -1,8 +1,8 @@
 /*
  * tools_lock.c - mutexes, conditions, read-write locks and thread keys; with several threads in
  * par, and that they cost and block nothing with one. Misuse is in tools_misuse.c.
- * Source: GASNet tools specification 1.20, mutexes, thread-specific data. SPDX-License-Identifier:
- * BSD-3-Clause
+ * Source: GASNet tools specification 1.20, mutexes, thread-specific data.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "gasnet_tools.h"
 
