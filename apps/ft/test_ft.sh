@@ -4,24 +4,21 @@
 #
 #   test_ft.sh [CONDUIT CLASS...]   over that conduit alone: two to four ranks with and without shared memory between them
 
-count=0
+. "${AQ_SRC:-..}/build-aux/tap.sh"
 if [ ! -x ./ft ]; then
-    echo "ok 1 - ft # SKIP built without FFTW 3"
-    echo "1..1"
-    exit 0
+    skip ft 'built without FFTW 3'
+    tap_end
 fi
 
 # verify RANKS CLASS TRANSPOSE [ENVIRONMENT]: the last line says "verified", and the exit status is 0
 verify()
 {
-    count=$((count + 1))
-    if env ${4:-} timeout -k 5 150 ./gasnetrun -n "$1" ./ft "$2" "$3" >ft.log 2>&1 &&
-        tail -n 1 ft.log | grep -q verified && ! grep -q 'NOT VERIFIED' ft.log; then
-        echo "ok $count - class $2, $3, $1 ranks ${4:-}"
-    else
-        echo "not ok $count - class $2, $3, $1 ranks ${4:-}"
-        sed 's/^/# /' ft.log
-    fi
+    # shellcheck disable=SC2086
+    env ${4:-} timeout -k 5 150 ./gasnetrun -n "$1" ./ft "$2" "$3" >"$work/out" 2>&1
+    echo "exit status $?" >"$work/err"
+    grep -q 'exit status 0' "$work/err" && tail -n 1 "$work/out" | grep -q verified &&
+        ! grep -q 'NOT VERIFIED' "$work/out"
+    result $? "class $2, $3, $1 ranks ${4:-}"
 }
 
 if [ $# -gt 0 ]; then
@@ -35,9 +32,7 @@ if [ $# -gt 0 ]; then
             verify 4 "$class" $transpose "GASNET_CONDUIT=$conduit"
         done
     done
-    rm -f ft.log
-    echo "1..$count"
-    exit 0
+    tap_end
 fi
 
 for transpose in exchange slabs pencils; do
@@ -56,5 +51,4 @@ if [ -e libgasnet-udp-par.a ] || [ -e libgasnet-udp-seq.a ]; then
         verify 4 $class slabs "$far AQ_UDP_FAULTS=drop=5%"
     done
 fi
-rm -f ft.log
-echo "1..$count"
+tap_end
