@@ -57,11 +57,13 @@ AQ_VIS_LOOP void aq_vis_prefetch(const char *dst, ptrdiff_t ds, const size_t siz
 /* A row of words, four at a time, loads before stores, unless their lines would push each other out
  * of the cache. */
 AQ_VIS_LOOP void aq_vis_row_of_words(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss,
-                                     size_t n, const size_t size)
+                                     size_t n, const size_t element)
 {
     struct {
         char bytes[16];
     } a, b, c, d;
+    /* the same; compilers that do not remove the calls with larger elements see that these fit */
+    const size_t size = MIN(element, sizeof(a));
     const size_t stop = n >= aq_vis_long_row(size) ? AQ_VIS_AHEAD + 4 : SIZE_MAX;
 
     if (AQ_LIKELY(((ds | ss) & (AQ_VIS_CROWDED - 1)) != 0)) {
