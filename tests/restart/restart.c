@@ -14,6 +14,7 @@
  *   killed, failed       in the second job a rank is lost; calls gasnet_exit(3)
  */
 #include <dirent.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -198,7 +199,9 @@ static void end(void)
 /* --- what a process holds --- */
 
 struct holdings {
-    long files, threads, mappings, rss_kb;
+    long files, threads, mappings;
+    long heap_kb; /* allocated and not freed; 0 under a sanitizer */
+    long rss_kb;  /* of no file: pages of code come when it is first run */
 };
 
 static long count_entries(const char *path)
@@ -215,8 +218,9 @@ static long count_entries(const char *path)
 
 static struct holdings look(void)
 {
-    struct holdings now = { count_entries("/proc/self/fd"), count_entries("/proc/self/task"), 0,
-                            0 };
+    struct holdings now = { .files = count_entries("/proc/self/fd"),
+                            .threads = count_entries("/proc/self/task") };
+    const struct mallinfo2 heap = mallinfo2();
     char line[512];
     FILE *f = fopen("/proc/self/maps", "re");
 
@@ -227,16 +231,31 @@ static struct holdings look(void)
     f = fopen("/proc/self/status", "re");
     CHECK(f != NULL);
     while (fgets(line, sizeof(line), f) != NULL)
-        (void)sscanf(line, "VmRSS: %ld", &now.rss_kb);
+        (void)sscanf(line, "RssAnon: %ld", &now.rss_kb);
     fclose(f);
+    now.heap_kb = (long)((heap.uordblks + heap.hblkhd + 512) / 1024);
     return now;
 }
 
 static void show(const char *when, const struct holdings *h)
 {
     if (world_rank == 0)
-        printf("# %s: %ld descriptors, %ld threads, %ld mappings, %ld kB resident\n", when,
-               h->files - 2, h->threads - 2, h->mappings, h->rss_kb);
+        printf("# %s: %ld descriptors, %ld threads, %ld mappings, %ld kB allocated, "
+               "%ld kB resident\n",
+               when, h->files - 2, h->threads - 2, h->mappings, h->heap_kb, h->rss_kb);
+}
+
+static long setting(const char *name, long otherwise)
+{
+    return getenv(name) != NULL ? atol(getenv(name)) : otherwise;
+}
+
+static void check_growth(const char *of, long before, long after, long most)
+{
+    if (after <= before + most)
+        return;
+    fprintf(stderr, "process %d: %ld %s, then %ld\n", world_rank, before, of, after);
+    fail(__LINE__, "jobs that have ended left something");
 }
 
 /* --- cases --- */
@@ -245,7 +264,6 @@ static void run_again(int count)
 {
     struct holdings warm = { 0, 0, 0, 0 }, now = { 0, 0, 0, 0 };
     struct aqueduct_group group;
-    const char *slack = getenv("TEST_RSS_KB");
 
     world_split(0, 0, &group);
     for (int i = 0; i < count; i++) {
@@ -264,15 +282,11 @@ static void run_again(int count)
     }
     show("after all", &now);
     /* a sanitizer's allocator goes on mapping */
-    const long more = getenv("TEST_SANITIZER") != NULL  ? 64
-                      : getenv("TEST_MAPPINGS") != NULL ? atol(getenv("TEST_MAPPINGS"))
-                                                        : 0;
+    const long more = setting("TEST_MAPPINGS", getenv("TEST_SANITIZER") != NULL ? 64 : 0);
 
-    if (now.mappings > warm.mappings)
-        fprintf(stderr, "process %d: %ld mappings, then %ld\n", world_rank, warm.mappings,
-                now.mappings);
-    CHECK(now.mappings <= warm.mappings + more);
-    CHECK(now.rss_kb <= warm.rss_kb + (slack != NULL ? atol(slack) : 64));
+    check_growth("mappings", warm.mappings, now.mappings, more);
+    check_growth("kB allocated", warm.heap_kb, now.heap_kb, setting("TEST_HEAP_KB", 4));
+    check_growth("kB resident", warm.rss_kb, now.rss_kb, setting("TEST_RSS_KB", 512));
     world_join(&group);
 }
 

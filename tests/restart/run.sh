@@ -13,9 +13,11 @@ trap 'rm -rf "$work"' EXIT
 unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
 # sanitizers keep what was freed for a while
 case ${AQ_CONFIG:-} in *asan* | *tsan*) export TEST_RSS_KB=65536 TEST_SANITIZER=1 ;; esac
-# What the udp conduit adds: buffers that one job in a hundred needs, and in par, if messages wait, a second thread,
-# whose stack the C library keeps. One heap for both threads.
-udp="env GASNET_CONDUIT=udp MALLOC_ARENA_MAX=1 TEST_RSS_KB=${TEST_RSS_KB:-512} TEST_MAPPINGS=2"
+# what malloc() counts as allocated is what the library has not freed
+export GLIBC_TUNABLES=glibc.malloc.tcache_count=0
+# What the udp conduit adds: in par, if messages wait, a second thread, whose stack the C library
+# keeps. One heap for both threads.
+udp="env GASNET_CONDUIT=udp MALLOC_ARENA_MAX=1 TEST_MAPPINGS=2"
 count=0
 bad=0
 
@@ -105,7 +107,7 @@ for mpi in openmpi mpich; do
         continue
     }
     run="mpirun.$mpi -n 4"
-    export TEST_RSS_KB=1024 # MPI's own; forked groups show what the library keeps
+    export TEST_RSS_KB=1024 TEST_HEAP_KB=1024 # MPI's own; forked groups show what the library keeps
     [ $mpi = openmpi ] && run="$run --oversubscribe"
     is "smp, groups of $mpi: again" $run "$work/restart-$mpi" again 30
     is "smp, groups of $mpi: halves" $run "$work/restart-$mpi" halves 5
@@ -118,7 +120,7 @@ for mpi in openmpi mpich; do
     unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
     [ -e "$build/modules/$mpi/aq-mpi.so" ] || continue
     # MPI maps more now and then; the program has started it by plain MPI_Init
-    export TEST_RSS_KB=2048 TEST_MAPPINGS=8 GASNET_CONDUIT=mpi GASNET_MPI_THREAD=single
+    export TEST_RSS_KB=2048 TEST_HEAP_KB=2048 TEST_MAPPINGS=8 GASNET_CONDUIT=mpi GASNET_MPI_THREAD=single
     export AQ_MODULE_DIR="$build/modules/$mpi"
     for each in 1 2; do
         export GASNET_SUPERNODE_MAXSIZE=$each
