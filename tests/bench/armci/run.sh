@@ -67,12 +67,31 @@ if [ "$list" = no ]; then
     [ -f "$tree/include/armci.h" ] || fail "there is no libarmci in $tree"
     command -v "$MPICC" >/dev/null || fail "$MPICC is not in PATH; MPICC names the wrapper"
 fi
-work=$(mktemp -d "${TMPDIR:-/tmp}/aq-bench-XXXXXX") || exit 2
-child=
-trap '[ -z "$child" ] || kill "$child" 2>/dev/null; rm -rf "$work"' EXIT
+work= child=
+# leave: the job under way has ended before the folder goes; a compiler that got the signal, too,
+# may write there for a moment
+leave()
+{
+    trap '' INT TERM HUP
+    if [ -n "$child" ]; then
+        kill "$child" 2>/dev/null
+        wait "$child" 2>/dev/null
+    fi
+    [ -n "$work" ] || return
+    for try in 1 2 3 4 5 6 7 8 9 10; do
+        rm -rf "$work" 2>/dev/null && return
+        sleep 0.1
+    done
+    rm -rf "$work"
+}
+trap leave EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 trap 'exit 129' HUP
+work=$(mktemp -d "${TMPDIR:-/tmp}/aq-bench-XXXXXX") || exit 2
+# what MPI's launchers leave behind when a signal meets their start goes with the folder
+mkdir "$work/tmp" || exit 2
+export TMPDIR="$work/tmp"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 : >"$work/rows"
 
