@@ -51,7 +51,9 @@ static const enum aq_trace_kind aq_legacy_traces[] = {
 
 static gex_TM_t aq_legacy_tm(gasnet_team_handle_t team)
 {
-    return team == GASNET_TEAM_ALL ? aq_tm_handle(aq_job.tm) : team;
+    if (team != GASNET_TEAM_ALL)
+        return team;
+    return aq_job.tm == NULL ? GEX_TM_INVALID : aq_tm_handle(aq_job.tm); /* no job yet */
 }
 
 /* --- data --- */
