@@ -45,7 +45,7 @@ struct aq_fh_region {
     /* All that a hit touches: one cache line. */
     uintptr_t start, end;    /* whole pages */
     struct aq_fh_node first; /* see second and more */
-    uint32_t refs;           /* holds */
+    uint32_t holds;          /* of transfers: aq_fh_hold */
     uint8_t state;           /* enum aq_fh_state */
     bool write;              /* for transfers that write to it as well */
     bool used;               /* since it was last at the head of the order */

@@ -15,7 +15,7 @@ static void aq_fh_hold_fill(struct aq_fh_hold *hold, struct aq_fh_region *region
 {
     const size_t space = region->end - addr;
 
-    region->refs++;
+    region->holds++;
     region->used = true;
     *hold = (struct aq_fh_hold){
         .addr = addr, .len = nbytes < space ? nbytes : space, .reg = &region->reg, .region = region
@@ -61,7 +61,7 @@ static struct aq_fh_region *aq_fh_local_make(struct aq_fh *fh, struct aq_fh_plan
         return NULL;
     }
     aq_fh_list_append(&fh->order, region);
-    region->refs = 1;
+    region->holds = 1;
     return region;
 }
 
@@ -88,7 +88,7 @@ static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, boo
     rc = aq_fh_reg_region(fh, region, &plan, write);
     if (rc != AQ_OK)
         return rc;
-    region->refs--; /* the maker's */
+    region->holds--; /* the maker's */
     aq_fh_hold_fill(hold_out, region, addr, nbytes);
     aq_lock_release(&fh->lock);
     return AQ_OK;
@@ -176,14 +176,14 @@ void aq_fh_release(struct aq_fh *fh, struct aq_fh_hold *hold)
     hold->region = NULL;
     if (peer != NULL) {
         aq_lock_acquire(&peer->lock);
-        if (--region->refs == 0)
+        if (--region->holds == 0)
             aq_fh_remote_idle(region);
         aq_lock_release(&peer->lock);
     } else {
         struct aq_fh_pending pending = { .charge = 0 };
 
         aq_lock_acquire(&fh->lock);
-        if (--region->refs == 0)
+        if (--region->holds == 0)
             aq_fh_local_idle(fh, region, &pending);
         aq_lock_release(&fh->lock);
         aq_fh_dereg_pending(fh, &pending);

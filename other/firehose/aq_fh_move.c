@@ -110,9 +110,9 @@ static struct aq_fh_region *aq_fh_move_victim(struct aq_fh_peer *peer)
 
     for (struct aq_fh_region *region = peer->order.first; region != NULL && scans-- > 0;
          region = peer->order.first) {
-        if (region->refs == 0 && !region->used)
+        if (region->holds == 0 && !region->used)
             return region;
-        if (region->refs == 0)
+        if (region->holds == 0)
             region->used = false;
         aq_fh_list_remove(region);
         aq_fh_list_append(&peer->order, region);

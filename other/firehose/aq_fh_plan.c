@@ -17,7 +17,7 @@
 
 static bool aq_fh_plan_fits(const struct aq_fh_region *region, bool write)
 {
-    return region->state == AQ_FH_READY && region->refs == 0 && region->peer_refs == NULL
+    return region->state == AQ_FH_READY && region->holds == 0 && region->peer_refs == NULL
            && write <= region->write;
 }
 

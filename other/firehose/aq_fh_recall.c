@@ -64,7 +64,7 @@ static void aq_fh_local_stale(struct aq_fh *fh, struct aq_fh_region *region,
     const bool made = region->state == AQ_FH_READY;
 
     fh->counts.stale++;
-    if (made && region->refs == 0 && region->peer_refs == NULL) {
+    if (made && region->holds == 0 && region->peer_refs == NULL) {
         aq_fh_pending_add(fh, region, pending);
         return;
     }

@@ -103,7 +103,7 @@ static void aq_fh_ref_link(struct aq_fh *fh, struct aq_fh_ref *ref, struct aq_fh
         aq_fh_list_remove(region);
         aq_fh_list_append(&fh->referenced, region);
     }
-    if (region->refs == 0)
+    if (region->holds == 0)
         aq_fh_uncharge(fh, region);
     fh->counts.remote_charged += aq_fh_size(region);
 }
@@ -113,11 +113,11 @@ static void aq_fh_retire(struct aq_fh *fh, struct aq_fh_region *region, bool kee
                          struct aq_fh_pending *pending)
 {
     if (region->state == AQ_FH_STALE) {
-        if (region->refs == 0)
+        if (region->holds == 0)
             aq_fh_pending_add(fh, region, pending);
         return;
     }
-    if (region->refs == 0 && (!keep || !aq_fh_charge(fh, region, pending))) {
+    if (region->holds == 0 && (!keep || !aq_fh_charge(fh, region, pending))) {
         aq_fh_pending_add(fh, region, pending);
         return;
     }

@@ -12,7 +12,7 @@
 
 static bool aq_fh_is_idle(const struct aq_fh_region *region)
 {
-    return region->state == AQ_FH_READY && region->refs == 0 && region->peer_refs == NULL;
+    return region->state == AQ_FH_READY && region->holds == 0 && region->peer_refs == NULL;
 }
 
 void aq_fh_pending_add(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_pending *pending)
@@ -35,7 +35,7 @@ static struct aq_fh_region *aq_fh_victim(struct aq_fh *fh)
          region = fh->order.first) {
         if (aq_fh_is_idle(region) && !region->used)
             return region;
-        if (region->refs == 0)
+        if (region->holds == 0)
             region->used = false;
         aq_fh_list_remove(region);
         aq_fh_list_append(&fh->order, region);

@@ -75,7 +75,7 @@ void aq_fh_remote_stale(struct aq_fh_peer *peer, struct aq_fh_region *region)
     aq_fh_index_remove(&peer->index, region);
     aq_fh_list_remove(region);
     region->state = AQ_FH_STALE;
-    if (region->refs != 0) {
+    if (region->holds != 0) {
         aq_fh_list_append(&peer->stale, region);
         return;
     }
@@ -93,7 +93,7 @@ bool aq_fh_request_hold(struct aq_fh_request *request, struct aq_fh_region *regi
         return true;
     if (addr - region->start >= region->end - region->start)
         return false;
-    region->refs++;
+    region->holds++;
     region->used = true;
     request->hold = (struct aq_fh_hold){
         .addr = addr, .len = nbytes < space ? nbytes : space, .reg = &region->reg, .region = region
