@@ -45,7 +45,7 @@ static inline bool aq_ibv_am_may(uint8_t handler)
 static inline bool aq_ibv_am_is_notice(const struct aq_am_out *out)
 {
     return AQ_UNLIKELY(aq_ibv_am_is_firehose(out->handler))
-           && (out->handler == AQ_HIDX_FIREHOSE_REPLY || aq_fh_is_word(out->src));
+           && (out->handler == AQ_HIDX_FIREHOSE_REPLY || aq_fh_is_notice(out->src));
 }
 
 static inline unsigned aq_ibv_am_flags(const struct aq_am_out *out)

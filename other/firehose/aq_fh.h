@@ -279,9 +279,9 @@ void aq_fh_invalidate(struct aq_fh *fh, uintptr_t addr, size_t nbytes);
  */
 void aq_fh_peer_disconnect(struct aq_fh *fh, uint32_t rank);
 
-/** aq_fh_is_word - may this request be dropped if its receiver has left? Not one that a transfer
+/** aq_fh_is_notice - may this request be dropped if its receiver has left? Not one that a transfer
  * waits for. */
-bool aq_fh_is_word(const void *msg);
+bool aq_fh_is_notice(const void *msg);
 
 /* --- figures --- */
 

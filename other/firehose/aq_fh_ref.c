@@ -408,7 +408,7 @@ void aq_fh_peer_disconnect(struct aq_fh *fh, uint32_t rank)
         aq_fh_peer_forget(fh, peer);
 }
 
-bool aq_fh_is_word(const void *msg)
+bool aq_fh_is_notice(const void *msg)
 {
     return *(const uint8_t *)msg != AQ_FH_MOVE;
 }
