@@ -10,6 +10,9 @@
  */
 #include "other/firehose/aq_fh_internal.h"
 
+/* Beside enum aq_rc, in this file only: look the address up again. */
+#define AQ_FH_LOOK_AGAIN 100
+
 static void aq_fh_hold_fill(struct aq_fh_hold *hold, struct aq_fh_region *region, uintptr_t addr,
                             size_t nbytes)
 {
@@ -94,10 +97,11 @@ static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, boo
     return AQ_OK;
 }
 
-/* Local lock, which it releases: an own transfer starts to use a region with references.
- * AQ_PENDING: look it up again; AQ_ERR_RESOURCE: a region of a peer's quota may be larger than the
- * local budget. It is pinned, and its peers may give it up for something else at any time: so
- * victims are unpinned before it is charged in their place. */
+/* Local lock, which the call releases: an own transfer starts to use a region with references. The
+ * region is pinned, and its peers may give it up for something else at any time: so victims are
+ * unpinned before the region is charged in their place, and the address is looked up again.
+ * AQ_OK; AQ_FH_LOOK_AGAIN; AQ_RETRY: transfers use the budget; AQ_ERR_RESOURCE: the region is
+ * larger than the local budget, as a region of a peer's quota may be. */
 static int aq_fh_local_share(struct aq_fh *fh, struct aq_fh_region *region, uintptr_t addr,
                              size_t nbytes, struct aq_fh_hold *hold_out)
 {
@@ -105,8 +109,9 @@ static int aq_fh_local_share(struct aq_fh *fh, struct aq_fh_region *region, uint
     int rc = AQ_ERR_RESOURCE;
 
     if (aq_fh_size(region) <= fh->config.local_bytes)
-        rc = aq_fh_make_space(fh, aq_fh_size(region), &pending) ? AQ_PENDING : AQ_RETRY;
-    if (rc == AQ_PENDING && pending.list.first == NULL && aq_fh_charge(fh, region, &pending)) {
+        rc = aq_fh_make_space(fh, aq_fh_size(region), &pending) ? AQ_FH_LOOK_AGAIN : AQ_RETRY;
+    if (rc == AQ_FH_LOOK_AGAIN && pending.list.first == NULL
+        && aq_fh_charge(fh, region, &pending)) {
         fh->counts.local_hits++;
         aq_fh_hold_fill(hold_out, region, addr, nbytes);
         rc = AQ_OK;
@@ -132,7 +137,7 @@ int aq_fh_local_chunk(struct aq_fh *fh, uintptr_t addr, size_t nbytes, size_t ch
         if (AQ_LIKELY(region->charge != 0))
             break;
         rc = aq_fh_local_share(fh, region, addr, nbytes, hold_out);
-        if (rc != AQ_PENDING)
+        if (rc != AQ_FH_LOOK_AGAIN)
             return rc;
     }
     fh->counts.local_hits++;

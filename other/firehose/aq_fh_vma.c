@@ -162,21 +162,26 @@ static bool aq_fh_vma_parse(const char *line, struct aq_fh_vma *vma_out)
     return true;
 }
 
-/* Reads lines until want(vma, addr) says stop; AQ_OK if it has found what it wants. */
-static int aq_fh_vma_scan(int (*want)(const struct aq_fh_vma *vma, uintptr_t addr), uintptr_t addr,
-                          struct aq_fh_vma *vma_out)
+/* What a line of the text means for a scan. */
+enum aq_fh_scan { AQ_FH_SCAN_NEXT, AQ_FH_SCAN_FOUND, AQ_FH_SCAN_NONE };
+
+typedef enum aq_fh_scan aq_fh_scan_fn(const struct aq_fh_vma *vma, uintptr_t addr);
+
+/* Reads lines until look() has found the mapping, or knows that there is none. AQ_OK, AQ_ERR_ARG
+ * (none) or AQ_ERR_SYS (no text). */
+static int aq_fh_vma_scan(aq_fh_scan_fn *look, uintptr_t addr, struct aq_fh_vma *vma_out)
 {
     const int fd = open(AQ_FH_MAPS, O_RDONLY | O_CLOEXEC);
     char text[AQ_FH_TEXT], line[128]; /* of a longer line the start will do */
     struct aq_fh_vma vma;
     size_t len = 0;
     ssize_t n;
-    int found = AQ_PENDING;
+    enum aq_fh_scan scan = AQ_FH_SCAN_NEXT;
 
     if (fd < 0)
         return AQ_ERR_SYS;
-    while (found == AQ_PENDING && (n = read(fd, text, sizeof(text))) > 0) {
-        for (ssize_t i = 0; i < n && found == AQ_PENDING; i++) {
+    while (scan == AQ_FH_SCAN_NEXT && (n = read(fd, text, sizeof(text))) > 0) {
+        for (ssize_t i = 0; i < n && scan == AQ_FH_SCAN_NEXT; i++) {
             if (text[i] != '\n') {
                 if (len < sizeof(line) - 1)
                     line[len++] = text[i];
@@ -185,34 +190,35 @@ static int aq_fh_vma_scan(int (*want)(const struct aq_fh_vma *vma, uintptr_t add
             line[len] = '\0';
             len = 0;
             if (aq_fh_vma_parse(line, &vma))
-                found = want(&vma, addr);
+                scan = look(&vma, addr);
         }
     }
     close(fd);
-    if (found == AQ_OK)
-        *vma_out = vma;
-    return found == AQ_PENDING ? AQ_ERR_ARG : found;
+    if (scan != AQ_FH_SCAN_FOUND)
+        return AQ_ERR_ARG;
+    *vma_out = vma;
+    return AQ_OK;
 }
 
-static int aq_fh_is_at(const struct aq_fh_vma *vma, uintptr_t addr)
+static enum aq_fh_scan aq_fh_scan_address(const struct aq_fh_vma *vma, uintptr_t addr)
 {
     if (vma->end <= addr)
-        return AQ_PENDING;
-    return vma->start <= addr ? AQ_OK : AQ_ERR_ARG;
+        return AQ_FH_SCAN_NEXT;
+    return vma->start <= addr ? AQ_FH_SCAN_FOUND : AQ_FH_SCAN_NONE;
 }
 
 int aq_fh_vma_read(uintptr_t addr, struct aq_fh_vma *vma_out)
 {
-    return aq_fh_vma_scan(aq_fh_is_at, addr, vma_out);
+    return aq_fh_vma_scan(aq_fh_scan_address, addr, vma_out);
 }
 
-static int aq_fh_is_heap(const struct aq_fh_vma *vma, uintptr_t addr)
+static enum aq_fh_scan aq_fh_scan_heap(const struct aq_fh_vma *vma, uintptr_t addr)
 {
     (void)addr;
-    return vma->heap ? AQ_OK : AQ_PENDING;
+    return vma->heap ? AQ_FH_SCAN_FOUND : AQ_FH_SCAN_NEXT;
 }
 
 int aq_fh_vma_heap(struct aq_fh_vma *vma_out)
 {
-    return aq_fh_vma_scan(aq_fh_is_heap, 0, vma_out);
+    return aq_fh_vma_scan(aq_fh_scan_heap, 0, vma_out);
 }
