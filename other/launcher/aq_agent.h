@@ -177,9 +177,9 @@ struct aq_node {
     bool done_sent;
     bool in_shutdown, finished; /* SHUTDOWN has been sent to all; all children have exited */
     uint64_t shutdown_ns, kill_ns, stop_ns;
-    uint64_t step_ns;                 /* when the loop last ran */
-    uint64_t absent_ns, back_ns;      /* how long this process was stopped; when it continued */
-    struct aq_shutdown *shutdown_ctx; /* valid in the loop only */
+    uint64_t step_ns;             /* when the loop last ran */
+    uint64_t absent_ns, back_ns;  /* how long this process was stopped; when it continued */
+    struct aq_shutdown *shutdown; /* valid in the loop only */
 };
 
 /* aq_agent_plan.c */

@@ -33,22 +33,23 @@ static int aq_node_exit_code(const struct aq_node *n)
 
 static void aq_node_send_up(struct aq_node *n, uint32_t state, int code)
 {
-    const struct aq_shutdown *e = n->shutdown_ctx;
+    const struct aq_shutdown *shutdown = n->shutdown;
     uint64_t now = aq_jobarea_now_ns();
     struct aq_pack p = { .buf = NULL };
-    uint32_t ask_in = e->start_ns == 0   ? UINT32_MAX
-                      : e->ask_ns <= now ? 0
-                                         : (uint32_t)((e->ask_ns - now) / AQ_AGENT_MS);
+    uint32_t ask_in = shutdown->start_ns == 0 ? UINT32_MAX
+                      : shutdown->ask_ns <= now
+                          ? 0
+                          : (uint32_t)((shutdown->ask_ns - now) / AQ_AGENT_MS);
 
     /* a rank that ended without a word is reported at the deadline: the root must receive that
      * before it decides */
-    if (e->silent > 0 && !e->logged && ask_in != UINT32_MAX)
+    if (shutdown->silent > 0 && !shutdown->logged && ask_in != UINT32_MAX)
         ask_in += AQ_STATE_NAME_MS;
     /* a state beyond SHUTDOWN was received from the root, or is a kill by this node, which stays
      * local */
     if (state > AQ_EXIT_SHUTDOWN
         || (state == n->sent_state && code == n->sent_code && n->joined == n->sent_joined
-            && n->frozen == n->sent_frozen && e->ask_ns == n->sent_ask_ns))
+            && n->frozen == n->sent_frozen && shutdown->ask_ns == n->sent_ask_ns))
         return;
     aq_pack_u32(&p, state);
     aq_pack_u32(&p, (uint32_t)code);
@@ -57,7 +58,7 @@ static void aq_node_send_up(struct aq_node *n, uint32_t state, int code)
     aq_pack_u32(&p, n->frozen);
     aq_link_send_pack(&n->up, AQ_FRAME_STATE, 0, &p);
     n->sent_frozen = n->frozen;
-    n->sent_ask_ns = e->ask_ns;
+    n->sent_ask_ns = shutdown->ask_ns;
     n->sent_state = state;
     n->sent_code = code;
     n->sent_joined = n->joined;
@@ -67,14 +68,14 @@ static void aq_node_pack_state(const struct aq_node *n, struct aq_pack *p)
 {
     aq_pack_u32(p, aq_node_exit_state(n));
     aq_pack_u32(p, (uint32_t)aq_node_exit_code(n));
-    aq_pack_u32(p, n->shutdown_ctx->stopped);
-    aq_pack_u32(p, n->joined || n->shutdown_ctx->joined_elsewhere);
-    aq_pack_u32(p, n->frozen || n->shutdown_ctx->frozen_elsewhere);
+    aq_pack_u32(p, n->shutdown->stopped);
+    aq_pack_u32(p, n->joined || n->shutdown->joined_elsewhere);
+    aq_pack_u32(p, n->frozen || n->shutdown->frozen_elsewhere);
 }
 
 static void aq_node_send_down(struct aq_node *n, uint32_t state)
 {
-    uint32_t stopped = n->shutdown_ctx->stopped;
+    uint32_t stopped = n->shutdown->stopped;
     struct aq_pack p = { .buf = NULL };
 
     if (state == n->sent_state && n->joined == n->sent_joined && stopped == n->sent_stopped
@@ -105,11 +106,11 @@ void aq_node_send_state(struct aq_node *n)
         /* relaxed: read again later */
         n->joined = atomic_load_explicit(&n->sv->jobarea->rank[i].state, memory_order_relaxed)
                     != AQ_RANK_EMPTY;
-    n->frozen = aq_shutdown_frozen(n->shutdown_ctx);
+    n->frozen = aq_shutdown_frozen(n->shutdown);
     for (uint32_t i = 0; i < n->children; i++)
         n->frozen = n->frozen || (n->child[i].frozen && n->child[i].state == AQ_LINK_OPEN);
     if (n->is_root)
-        n->shutdown_ctx->frozen_elsewhere = n->frozen;
+        n->shutdown->frozen_elsewhere = n->frozen;
     if (n->is_root)
         aq_node_send_down(n, state);
     else
@@ -129,7 +130,7 @@ static void aq_node_merge(struct aq_node *n, struct aq_link *l, const struct aq_
         return;
     aq_jobarea_raise_exit_code(n->sv->jobarea, (int)(code & 0xff));
     if (state >= AQ_EXIT_SHUTDOWN && ask_in != UINT32_MAX)
-        aq_shutdown_begin(n->shutdown_ctx, ask_in);
+        aq_shutdown_begin(n->shutdown, ask_in);
 }
 
 /* applies the root's decision */
@@ -138,22 +139,22 @@ static void aq_node_obey(struct aq_node *n, const struct aq_frame *f)
     struct aq_unpack u = { f->data, f->len, false };
     uint32_t state = aq_unpack_u32(&u), code = aq_unpack_u32(&u), stopped = aq_unpack_u32(&u);
     uint32_t joined = aq_unpack_u32(&u), frozen = aq_unpack_u32(&u);
-    struct aq_shutdown *e = n->shutdown_ctx;
+    struct aq_shutdown *shutdown = n->shutdown;
 
     if (u.failed)
         return;
     aq_node_tell_children(n, AQ_FRAME_STATE, 0, f->data, f->len);
-    e->joined_elsewhere = e->joined_elsewhere || joined != 0;
-    e->stopped = e->stopped || stopped != 0;
-    e->frozen_elsewhere = frozen != 0;
+    shutdown->joined_elsewhere = shutdown->joined_elsewhere || joined != 0;
+    shutdown->stopped = shutdown->stopped || stopped != 0;
+    shutdown->frozen_elsewhere = frozen != 0;
     if (state == AQ_EXIT_SHUTDOWN) {
         aq_jobarea_raise_exit_code(n->sv->jobarea, (int)(code & 0xff));
-        aq_shutdown_begin(e, AQ_STATE_WAIT_MS(n->sv->jobarea));
+        aq_shutdown_begin(shutdown, AQ_STATE_WAIT_MS(n->sv->jobarea));
     }
     if (state >= AQ_EXIT_ASKED)
-        aq_shutdown_agreed(e, (int)(code & 0xff));
+        aq_shutdown_agreed(shutdown, (int)(code & 0xff));
     if (state >= AQ_EXIT_KILLING)
-        aq_shutdown_now(e);
+        aq_shutdown_now(shutdown);
 }
 
 static uint32_t aq_node_number(const struct aq_frame *f)
@@ -214,9 +215,9 @@ static void aq_node_say(struct aq_node *n, const struct aq_frame *f)
     }
     /* one loss causes further ones, which are not reported */
     if (strcmp(kind, "NOTICE") != 0) {
-        if (n->shutdown_ctx->logged)
+        if (n->shutdown->logged)
             return;
-        n->shutdown_ctx->logged = true;
+        n->shutdown->logged = true;
     }
     aq_out_push(n, STDERR_FILENO, AQ_AGENT_NOBODY, text, f->len - (size_t)(text - kind));
 }

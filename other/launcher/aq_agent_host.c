@@ -68,10 +68,10 @@ static void aq_host_forked(struct aq_node *n, int error)
     if (s->exec_error != 0)
         aq_node_fail(n, 1, "host %s cannot run %s: %s", n->plan.host_name[n->host], n->lo->program,
                      aq_start_exec_text(error));
-    else if (!n->shutdown_ctx->logged)
+    else if (!n->shutdown->logged)
         aq_supervise_say_fork_failed(n->sv, n->started, error);
-    n->shutdown_ctx->logged = true;
-    aq_shutdown_fail(n->shutdown_ctx, 1);
+    n->shutdown->logged = true;
+    aq_shutdown_fail(n->shutdown, 1);
 }
 
 /* closes the ranks' ends of the pipes: otherwise this process would never see the ranks close
@@ -88,7 +88,7 @@ void aq_host_start_some(struct aq_node *n)
 {
     uint32_t size = n->sv->jobarea->size;
 
-    if (n->started >= size || n->shutdown_ctx->start_ns != 0)
+    if (n->started >= size || n->shutdown->start_ns != 0)
         return;
     if (n->failed[0] != '\0') {
         aq_node_fail(n, 1, "%s", n->failed);
@@ -105,7 +105,7 @@ void aq_host_start_some(struct aq_node *n)
             n->start->stdio[fd] = -1;
         }
         if (n->sv->child[n->started] > 0)
-            n->shutdown_ctx->alive++;
+            n->shutdown->alive++;
         if (error != 0) {
             aq_host_forked(n, error);
             return;

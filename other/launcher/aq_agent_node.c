@@ -31,10 +31,10 @@ void aq_node_fail(struct aq_node *n, int code, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    if (!n->shutdown_ctx->logged)
+    if (!n->shutdown->logged)
         aq_shutdown_say("FATAL ERROR", "%s", text);
-    n->shutdown_ctx->logged = true;
-    aq_shutdown_fail(n->shutdown_ctx, code);
+    n->shutdown->logged = true;
+    aq_shutdown_fail(n->shutdown, code);
 }
 
 void aq_node_tell_children(struct aq_node *n, enum aq_frame_type type, uint8_t arg,
@@ -155,10 +155,10 @@ static void aq_node_read_stdin(struct aq_node *n)
 static void aq_node_orphaned(struct aq_node *n)
 {
     n->orphan = true;
-    n->shutdown_ctx->logged = true;
-    n->shutdown_ctx->stopped = true;
+    n->shutdown->logged = true;
+    n->shutdown->stopped = true;
     aq_jobarea_raise_exit_code(n->sv->jobarea, AQ_AGENT_LOST);
-    aq_shutdown_now(n->shutdown_ctx);
+    aq_shutdown_now(n->shutdown);
     for (uint32_t i = 0; i < n->children; i++) {
         if (n->child[i].pid > 0)
             kill(n->child[i].pid, SIGKILL);
@@ -287,7 +287,7 @@ static void aq_node_shutdown(struct aq_node *n, uint64_t now)
  * to be dropped. */
 static bool aq_node_stops_writing(struct aq_node *n, uint64_t now)
 {
-    if (!n->shutdown_ctx->stopped)
+    if (!n->shutdown->stopped)
         return false;
     if (n->stop_ns == 0)
         n->stop_ns = now;
@@ -306,8 +306,7 @@ static bool aq_node_look_for_end(struct aq_node *n, uint64_t now)
         return true;
     }
     if (n->alive > 0
-        || (n->start != NULL && n->started < n->sv->jobarea->size
-            && n->shutdown_ctx->start_ns == 0))
+        || (n->start != NULL && n->started < n->sv->jobarea->size && n->shutdown->start_ns == 0))
         return false;
     if (!n->is_root && n->drained_ns == 0)
         n->drained_ns = now;
@@ -315,10 +314,10 @@ static bool aq_node_look_for_end(struct aq_node *n, uint64_t now)
     if (!n->is_root && !aq_stream_drained(n, now) && !enough)
         return true;
     if (!aq_node_children_done(n))
-        return n->shutdown_ctx->stopped;
+        return n->shutdown->stopped;
     aq_out_pump(n);
     if (!aq_out_is_empty(n) && !enough)
-        return n->shutdown_ctx->stopped;
+        return n->shutdown->stopped;
     if (n->is_root)
         n->in_shutdown = true;
     else if (!n->done_sent)
@@ -331,7 +330,7 @@ static bool aq_node_look_for_end(struct aq_node *n, uint64_t now)
 static void aq_node_give_up(struct aq_node *n, uint64_t now)
 {
     /* relaxed: this thread is the one that moves it there */
-    if (!n->is_root || !n->shutdown_ctx->stopped
+    if (!n->is_root || !n->shutdown->stopped
         || atomic_load_explicit(&n->sv->jobarea->exit_state, memory_order_relaxed)
                < AQ_EXIT_KILLING)
         return;
@@ -371,19 +370,19 @@ bool aq_node_was_absent(const struct aq_node *n, uint64_t now)
     return n->is_root && n->absent_ns > limit && now - n->back_ns < limit;
 }
 
-static int aq_node_step(void *arg, struct aq_shutdown *e)
+static int aq_node_step(void *arg, struct aq_shutdown *shutdown)
 {
     struct aq_node *n = arg;
     uint64_t now = aq_jobarea_now_ns();
     bool soon = false, starting;
 
-    n->shutdown_ctx = e;
+    n->shutdown = shutdown;
     aq_node_look_absent(n, now);
     if (!n->is_root)
         aq_node_frames_up(n); /* frames that arrived together with the setup */
     if (n->start != NULL)
         aq_host_start_some(n);
-    n->alive = e->alive;
+    n->alive = shutdown->alive;
     aq_node_send_state(n);
     aq_feed_write(n);
     soon = aq_stream_tidy(n, now);
@@ -401,7 +400,7 @@ static int aq_node_step(void *arg, struct aq_shutdown *e)
         aq_link_flush(&n->child[i]);
     if (!n->is_root)
         aq_link_flush(&n->up);
-    starting = n->start != NULL && n->started < n->sv->jobarea->size && e->start_ns == 0;
+    starting = n->start != NULL && n->started < n->sv->jobarea->size && shutdown->start_ns == 0;
     if (starting || n->finished)
         return 0;
     if (soon)
@@ -448,11 +447,11 @@ static void aq_node_suspend(struct aq_node *n)
     aq_node_resume(n);
 }
 
-static bool aq_node_signalled(void *arg, struct aq_shutdown *e, int sig)
+static bool aq_node_signalled(void *arg, struct aq_shutdown *shutdown, int sig)
 {
     struct aq_node *n = arg;
 
-    n->shutdown_ctx = e;
+    n->shutdown = shutdown;
     if (!n->is_root)
         return false;
     if (sig == SIGTSTP) {

@@ -56,31 +56,31 @@ typedef void (*aq_shutdown_say_fn)(void *arg, const char *kind, const char *line
 
 /** aq_shutdown_init - watches the job area's ranks through child[], which the caller fills and
  * owns. */
-void aq_shutdown_init(struct aq_shutdown *e, struct aq_jobarea *jobarea, pid_t *child);
+void aq_shutdown_init(struct aq_shutdown *shutdown, struct aq_jobarea *jobarea, pid_t *child);
 
 /** aq_shutdown_exited - the process of slot has ended with this wait status (-1: unknown). */
-void aq_shutdown_exited(struct aq_shutdown *e, uint32_t slot, int status);
+void aq_shutdown_exited(struct aq_shutdown *shutdown, uint32_t slot, int status);
 
 /** aq_shutdown_signalled - INT, TERM, ... came from outside; a second one kills at once. */
-void aq_shutdown_signalled(struct aq_shutdown *e, int sig);
+void aq_shutdown_signalled(struct aq_shutdown *shutdown, int sig);
 
 /** aq_shutdown_fail - ends the job with at least this code, because of a failure already
  * reported. */
-void aq_shutdown_fail(struct aq_shutdown *e, int code);
+void aq_shutdown_fail(struct aq_shutdown *shutdown, int code);
 
 /** aq_shutdown_begin - the job shuts down; ask in at most ask_ms. The earliest time wins. */
-void aq_shutdown_begin(struct aq_shutdown *e, uint64_t ask_ms);
+void aq_shutdown_begin(struct aq_shutdown *shutdown, uint64_t ask_ms);
 
 /** aq_shutdown_agreed - with follow: the job's code is settled on all hosts; asks the remaining
  * ranks. */
-void aq_shutdown_agreed(struct aq_shutdown *e, int code);
+void aq_shutdown_agreed(struct aq_shutdown *shutdown, int code);
 
 /** aq_shutdown_now - kills the remaining ranks at the next step; those that flush output only if
  * stopped. */
-void aq_shutdown_now(struct aq_shutdown *e);
+void aq_shutdown_now(struct aq_shutdown *shutdown);
 
 /** aq_shutdown_step - does what is due. Returns milliseconds until the next step, -1 for none. */
-int aq_shutdown_step(struct aq_shutdown *e);
+int aq_shutdown_step(struct aq_shutdown *shutdown);
 
 /** aq_shutdown_defer_kill - for ms from now, a rank in state AQ_RANK_ENDED whose process still
  * exists is not killed. Any process. */
@@ -88,7 +88,7 @@ void aq_shutdown_defer_kill(struct aq_jobarea_rank *rank, uint64_t ms);
 
 /** aq_shutdown_frozen - returns true if a rank of this host waits for a debugger: no timeout
  * applies then. */
-bool aq_shutdown_frozen(const struct aq_shutdown *e);
+bool aq_shutdown_frozen(const struct aq_shutdown *shutdown);
 
 /** aq_shutdown_catches - returns true if the process has a handler for sig, or if that is
  * unknown. */

@@ -163,7 +163,7 @@ static bool aq_link_tells(const struct aq_link_end *end)
 }
 
 /* All processes of a neighbour have ended, or it has been silent for too long. */
-static void aq_link_lost(struct aq_shutdown *e, struct aq_link_end *end, bool silent)
+static void aq_link_lost(struct aq_shutdown *shutdown, struct aq_link_end *end, bool silent)
 {
     char ranks[64];
     uint32_t first = aq_link_ranks(end->host, ranks, sizeof(ranks)), nobody = 0;
@@ -175,27 +175,27 @@ static void aq_link_lost(struct aq_shutdown *e, struct aq_link_end *end, bool si
         /* release: as in aq_link_raise() */
         atomic_store_explicit(&aq_link_me.area->silent, 1, memory_order_release);
     /* relaxed: only for readers of the job area, which print nothing about it */
-    atomic_compare_exchange_strong_explicit(&e->jobarea->lost, &nobody, first + 1,
+    atomic_compare_exchange_strong_explicit(&shutdown->jobarea->lost, &nobody, first + 1,
                                             memory_order_relaxed, memory_order_relaxed);
-    if (!e->logged && aq_link_tells(end) && silent)
+    if (!shutdown->logged && aq_link_tells(end) && silent)
         aq_shutdown_say(
             "FATAL ERROR",
             "host %s (%s) was lost: nothing heard of it for %.3g s (GASNET_HOST_TIMEOUT; 0: "
             "never), the network or the machine is down, or a debugger holds rank %u; ending the "
             "job",
             end->name, ranks, (double)aq_link_me.silence_ns * 1e-9, first);
-    else if (!e->logged && aq_link_tells(end))
+    else if (!shutdown->logged && aq_link_tells(end))
         aq_shutdown_say("FATAL ERROR",
                         "rank %u and all other ranks on host %s were lost; ending the job", first,
                         end->name);
-    e->logged = true;
-    aq_jobarea_raise_exit_code(e->jobarea, silent ? AQ_LINK_SILENT_CODE : 128 + SIGKILL);
-    aq_shutdown_begin(e, 0);
+    shutdown->logged = true;
+    aq_jobarea_raise_exit_code(shutdown->jobarea, silent ? AQ_LINK_SILENT_CODE : 128 + SIGKILL);
+    aq_shutdown_begin(shutdown, 0);
 }
 
 /* Finds neighbours that have become silent. Time during which this process did not receive does not
  * count: it was stopped, or has just taken over from another rank. */
-static void aq_link_look_silent(struct aq_shutdown *e, uint64_t now)
+static void aq_link_look_silent(struct aq_shutdown *shutdown, uint64_t now)
 {
     struct aq_link_area *a = aq_link_me.area;
     bool absent = now - a->step_ns > aq_link_me.silence_ns / 2;
@@ -209,28 +209,28 @@ static void aq_link_look_silent(struct aq_shutdown *e, uint64_t now)
         if (absent)
             end->last_seen_ns = now;
         else if (now > end->last_seen_ns && now - end->last_seen_ns > aq_link_me.silence_ns)
-            aq_link_lost(e, end, true);
+            aq_link_lost(shutdown, end, true);
     }
 }
 
 /* merges a neighbour's note into this host's state */
-static void aq_link_merge(struct aq_shutdown *e, struct aq_link_end *end, bool parent)
+static void aq_link_merge(struct aq_shutdown *shutdown, struct aq_link_end *end, bool parent)
 {
     const struct aq_link_note *n = &end->last_seen;
     /* relaxed: this thread is the one that moves the state beyond SHUTDOWN */
-    uint32_t state = atomic_load_explicit(&e->jobarea->exit_state, memory_order_relaxed);
+    uint32_t state = atomic_load_explicit(&shutdown->jobarea->exit_state, memory_order_relaxed);
 
     if (!end->lost && end->refused >= AQ_LINK_REFUSALS)
-        aq_link_lost(e, end, false);
+        aq_link_lost(shutdown, end, false);
     if (!n->begun)
         return;
-    e->logged = e->logged || n->logged;
+    shutdown->logged = shutdown->logged || n->logged;
     if (state < AQ_EXIT_ASKED && !n->asked)
-        aq_jobarea_raise_exit_code(e->jobarea, n->code);
+        aq_jobarea_raise_exit_code(shutdown->jobarea, n->code);
     if (state < AQ_EXIT_ASKED && end->fresh)
-        aq_shutdown_begin(e, n->ask_ms);
+        aq_shutdown_begin(shutdown, n->ask_ms);
     if (parent && n->asked)
-        aq_shutdown_agreed(e, n->code);
+        aq_shutdown_agreed(shutdown, n->code);
     end->fresh = false;
 }
 
@@ -246,7 +246,7 @@ static void aq_link_raise(_Atomic uint32_t *flag, bool on)
 
 /* Composes this host's notes: the part that goes up and down alike, then what only the parent or
  * only the children get. */
-static void aq_link_compose(const struct aq_shutdown *e, bool ended, struct aq_link_note *up,
+static void aq_link_compose(const struct aq_shutdown *shutdown, bool ended, struct aq_link_note *up,
                             struct aq_link_note *down)
 {
     struct aq_link_area *a = aq_link_me.area;
@@ -254,14 +254,15 @@ static void aq_link_compose(const struct aq_shutdown *e, bool ended, struct aq_l
     bool linked = true, disconnected = false;
 
     memset(up, 0, sizeof(*up));
-    up->begun = e->start_ns != 0;
-    up->logged = e->logged;
-    up->ask_ms =
-        e->start_ns != 0 && e->ask_ns > now ? (uint32_t)((e->ask_ns - now) / AQ_LINK_MS) : 0;
+    up->begun = shutdown->start_ns != 0;
+    up->logged = shutdown->logged;
+    up->ask_ms = shutdown->start_ns != 0 && shutdown->ask_ns > now
+                     ? (uint32_t)((shutdown->ask_ns - now) / AQ_LINK_MS)
+                     : 0;
     /* acquire: with the state comes the code */
     up->asked =
-        atomic_load_explicit(&e->jobarea->exit_state, memory_order_acquire) >= AQ_EXIT_ASKED;
-    up->code = atomic_load_explicit(&e->jobarea->exit_code, memory_order_relaxed);
+        atomic_load_explicit(&shutdown->jobarea->exit_state, memory_order_acquire) >= AQ_EXIT_ASKED;
+    up->code = atomic_load_explicit(&shutdown->jobarea->exit_code, memory_order_relaxed);
     *down = *up;
     for (uint32_t i = a->has_parent; i < a->count; i++) {
         linked = linked && a->end[i].last_seen.linked;
@@ -331,7 +332,7 @@ static void aq_link_settle(uint64_t now)
     aq_link_raise(&a->settled, all || now > a->done_ns + AQ_LINK_SETTLE_MS * AQ_LINK_MS);
 }
 
-int aq_link_step(struct aq_shutdown *e, bool ended)
+int aq_link_step(struct aq_shutdown *shutdown, bool ended)
 {
     struct aq_link_area *a = aq_link_me.area;
     struct aq_link_note up, down;
@@ -339,12 +340,12 @@ int aq_link_step(struct aq_shutdown *e, bool ended)
     int wait = (int)aq_link_me.alive_ms;
 
     aq_link_receive();
-    aq_link_look_silent(e, aq_jobarea_now_ns());
+    aq_link_look_silent(shutdown, aq_jobarea_now_ns());
     for (uint32_t i = 0; i < a->count; i++)
-        aq_link_merge(e, &a->end[i], a->has_parent && i == 0);
+        aq_link_merge(shutdown, &a->end[i], a->has_parent && i == 0);
     /* without a parent that answers, this host decides for itself */
-    e->follow = a->has_parent && !a->end[0].lost && a->end[0].last_seen_version > 0;
-    aq_link_compose(e, ended, &up, &down);
+    shutdown->follow = a->has_parent && !a->end[0].lost && a->end[0].last_seen_version > 0;
+    aq_link_compose(shutdown, ended, &up, &down);
     now = aq_jobarea_now_ns();
     for (uint32_t i = 0; i < a->count; i++) {
         bool to_parent = a->has_parent && i == 0;

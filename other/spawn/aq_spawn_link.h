@@ -63,11 +63,11 @@ bool aq_link_own(void);
 int aq_link_fd(void);
 
 /**
- * aq_link_step - the owner receives notes and sends changed ones; e is its host's shutdown.
+ * aq_link_step - the owner receives notes and sends changed ones; shutdown is that of its host.
  * ended  all ranks of this host have come to their end
  * Returns milliseconds until the next step.
  */
-int aq_link_step(struct aq_shutdown *e, bool ended);
+int aq_link_step(struct aq_shutdown *shutdown, bool ended);
 
 /** aq_link_is_whole - all hosts have received from each other, so that aq_link_is_done() will
  * become true. */

@@ -76,17 +76,17 @@ static void aq_monitor_exited(void *arg, uint32_t slot)
 /* the host's first rank has ended without waiting for this one: end this process */
 static void aq_monitor_orphaned(void *arg, uint32_t slot)
 {
-    struct aq_shutdown *e = arg;
+    struct aq_shutdown *shutdown = arg;
     uint32_t nobody = 0;
 
     /* relaxed: only one rank prints the message */
     if (!atomic_compare_exchange_strong_explicit(&aq_monitor.jobarea->lost, &nobody,
                                                  aq_monitor.jobarea->rank[slot].jobrank + 1,
                                                  memory_order_relaxed, memory_order_relaxed))
-        e->logged = true;
-    aq_shutdown_exited(e, slot, -1);
+        shutdown->logged = true;
+    aq_shutdown_exited(shutdown, slot, -1);
     /* from now on this thread asks and kills its own rank */
-    e->child[aq_monitor.slot] = aq_monitor.self;
+    shutdown->child[aq_monitor.slot] = aq_monitor.self;
 }
 
 static int aq_monitor_thread(void *(*fn)(void *));
@@ -182,7 +182,7 @@ static bool aq_monitor_all_ended(void)
 }
 
 /* the same; ranks that died without publishing a state count too */
-static bool aq_monitor_none_left(const struct aq_shutdown *e)
+static bool aq_monitor_none_left(const struct aq_shutdown *shutdown)
 {
     for (uint32_t i = 0; i < aq_monitor.jobarea->size; i++) {
         /* relaxed: the rank joined long ago */
@@ -190,21 +190,22 @@ static bool aq_monitor_none_left(const struct aq_shutdown *e)
 
         if (aq_monitor_has_ended(i))
             continue;
-        if (i == aq_monitor.slot || (aq_monitor_leads() ? e->child[i] != 0 : !aq_monitor_dead(pid)))
+        if (i == aq_monitor.slot
+            || (aq_monitor_leads() ? shutdown->child[i] != 0 : !aq_monitor_dead(pid)))
             return false;
     }
     return true;
 }
 
 /* exchanges notes with other hosts, if this rank owns the link; returns ms until the next time */
-static int aq_monitor_speak(struct aq_shutdown *e, int wait)
+static int aq_monitor_speak(struct aq_shutdown *shutdown, int wait)
 {
     int next;
 
     if (!aq_link_own())
         return wait;
     aq_monitor.fds[2].fd = aq_link_fd();
-    next = aq_link_step(e, aq_monitor_none_left(e));
+    next = aq_link_step(shutdown, aq_monitor_none_left(shutdown));
     return wait < 0 || next < wait ? next : wait;
 }
 
@@ -286,7 +287,7 @@ static void aq_monitor_limit(uint64_t now)
 /* Ends the process in place of the client's threads. A launcher that saw this process die of
  * SIGKILL would report that instead of the job's exit code; a launcher that saw a single rank fail
  * might kill the others. Ranks therefore end together if all of them can. */
-static void aq_monitor_end_self(const struct aq_shutdown *e)
+static void aq_monitor_end_self(const struct aq_shutdown *shutdown)
 {
     uint64_t now = aq_jobarea_now_ns();
     int code;
@@ -306,7 +307,7 @@ static void aq_monitor_end_self(const struct aq_shutdown *e)
         /* the code does not count at this stage */
         aq_jobarea_publish_exit(aq_monitor.jobarea, aq_monitor.slot, AQ_RANK_ENDED, 0);
     }
-    if (!e->killed && !aq_monitor_all_ended() && now < aq_monitor.latest)
+    if (!shutdown->killed && !aq_monitor_all_ended() && now < aq_monitor.latest)
         return;
     /* the same for other hosts; the owner of the link has one more note to send */
     if (aq_link_is_whole() && now < aq_monitor.latest
@@ -341,21 +342,21 @@ void aq_monitor_forget_launcher(void)
 
 /* No launcher, other host or supervisor would end this job or take its output: the job ends
  * itself. */
-static void aq_monitor_check_launcher(struct aq_shutdown *e)
+static void aq_monitor_check_launcher(struct aq_shutdown *shutdown)
 {
     if (aq_monitor.fds[3].revents != 0) {
         aq_monitor.fds[3].fd = -1;
         aq_monitor.fds[3].revents = 0;
         atomic_store_explicit(&aq_monitor.orphaned, true, memory_order_relaxed);
     }
-    if (e->start_ns != 0 || !atomic_load_explicit(&aq_monitor.orphaned, memory_order_relaxed)
+    if (shutdown->start_ns != 0 || !atomic_load_explicit(&aq_monitor.orphaned, memory_order_relaxed)
         || aq_jobarea_in_shutdown(aq_monitor.jobarea))
         return;
-    if (!e->logged)
+    if (!shutdown->logged)
         aq_shutdown_say("FATAL ERROR",
                         "the launcher's process on this host is gone; ending the job");
-    e->logged = true;
-    aq_shutdown_fail(e, 1);
+    shutdown->logged = true;
+    aq_shutdown_fail(shutdown, 1);
 }
 
 /* A rank that disconnects from the launcher's library is not killed while it lives: a launcher
@@ -369,7 +370,7 @@ static void aq_monitor_keepalive(void)
 }
 
 /* returns milliseconds to sleep, -1 for no limit */
-static int aq_monitor_step(struct aq_shutdown *e)
+static int aq_monitor_step(struct aq_shutdown *shutdown)
 {
     bool exiting;
     int wait = -1;
@@ -381,16 +382,16 @@ static int aq_monitor_step(struct aq_shutdown *e)
         aq_monitor.fds[3].fd = -1;
         aq_monitor.fds[3].revents = 0;
     }
-    if (aq_monitor_leads() || e->child[0] == 0) {
-        aq_monitor_check_launcher(e);
+    if (aq_monitor_leads() || shutdown->child[0] == 0) {
+        aq_monitor_check_launcher(shutdown);
         /* a later step kills ranks that have not ended themselves; this rank ends after that */
         if (aq_monitor_timed_out())
-            e->child[aq_monitor.slot] = 0;
-        wait = aq_shutdown_step(e);
-        wait = aq_monitor_speak(e, wait);
+            shutdown->child[aq_monitor.slot] = 0;
+        wait = aq_shutdown_step(shutdown);
+        wait = aq_monitor_speak(shutdown, wait);
     }
     if (aq_monitor_must_end())
-        aq_monitor_end_self(e);
+        aq_monitor_end_self(shutdown);
     exiting = aq_jobarea_in_shutdown(aq_monitor.jobarea);
     /* the news may have arrived from another host */
     if (exiting && !aq_monitor.alarmed)
@@ -409,22 +410,22 @@ static int aq_monitor_step(struct aq_shutdown *e)
 
 static void *aq_monitor_main(void *arg)
 {
-    struct aq_shutdown e;
+    struct aq_shutdown shutdown;
     uint64_t count;
 
     (void)arg;
     aq_monitor_track();
-    aq_shutdown_init(&e, aq_monitor.jobarea, aq_monitor.child);
-    e.gentle = true;
+    aq_shutdown_init(&shutdown, aq_monitor.jobarea, aq_monitor.child);
+    shutdown.gentle = true;
     /* relaxed: aq_monitor_stop() wakes the thread after it has set the flag. A shutdown for another
      * reason in the meantime is handled */
     while (!atomic_load_explicit(&aq_monitor.stopping, memory_order_relaxed)
            || aq_jobarea_in_shutdown(aq_monitor.jobarea)) {
-        if (poll(aq_monitor.fds, (nfds_t)aq_monitor.fd_count, aq_monitor_step(&e)) < 0)
+        if (poll(aq_monitor.fds, (nfds_t)aq_monitor.fd_count, aq_monitor_step(&shutdown)) < 0)
             continue;
         if (aq_monitor.fds[1].revents != 0 && read(aq_monitor.fds[1].fd, &count, sizeof(count)) < 0)
             aq_monitor.fds[1].fd = -1; /* closed by the client */
-        aq_monitor_check(aq_monitor_leads() ? aq_monitor_exited : aq_monitor_orphaned, &e);
+        aq_monitor_check(aq_monitor_leads() ? aq_monitor_exited : aq_monitor_orphaned, &shutdown);
         aq_monitor_serve();
     }
     return NULL;

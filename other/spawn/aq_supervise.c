@@ -186,11 +186,11 @@ int aq_supervise_fork_failed(struct aq_supervise *sv, uint32_t slot, int error)
 
 /* There are no children left, yet some ranks were not reported: another part of the process has
  * reaped them. */
-static void aq_supervise_all_exited(struct aq_supervise *sv, struct aq_shutdown *e)
+static void aq_supervise_all_exited(struct aq_supervise *sv, struct aq_shutdown *shutdown)
 {
-    for (uint32_t i = 0; i < sv->jobarea->size && e->alive > 0; i++)
+    for (uint32_t i = 0; i < sv->jobarea->size && shutdown->alive > 0; i++)
         if (sv->child[i] > 0)
-            aq_shutdown_exited(e, i, -1);
+            aq_shutdown_exited(shutdown, i, -1);
 }
 
 static void aq_supervise_pass_on(const struct aq_supervise *sv, pid_t pid, int status)
@@ -199,7 +199,7 @@ static void aq_supervise_pass_on(const struct aq_supervise *sv, pid_t pid, int s
         sv->io->reaped(sv->io->arg, pid, status);
 }
 
-static void aq_supervise_reap(struct aq_supervise *sv, struct aq_shutdown *e)
+static void aq_supervise_reap(struct aq_supervise *sv, struct aq_shutdown *shutdown)
 {
     int status;
     pid_t pid;
@@ -217,10 +217,10 @@ static void aq_supervise_reap(struct aq_supervise *sv, struct aq_shutdown *e)
         if (sv->verbose)
             aq_shutdown_say("NOTICE", "rank %u (process %d) has ended, wait status 0x%x",
                             sv->jobarea->rank[i].jobrank, (int)pid, (unsigned)status);
-        aq_shutdown_exited(e, i, status);
+        aq_shutdown_exited(shutdown, i, status);
     }
-    if (pid < 0 && errno == ECHILD && e->alive > 0)
-        aq_supervise_all_exited(sv, e);
+    if (pid < 0 && errno == ECHILD && shutdown->alive > 0)
+        aq_supervise_all_exited(sv, shutdown);
 }
 
 /* Batch systems announce the end of the time by SIGUSR1 to the process they know: passes it to
@@ -236,7 +236,7 @@ void aq_supervise_forward(struct aq_supervise *sv, int sig)
     }
 }
 
-static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_shutdown *e)
+static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_shutdown *shutdown)
 {
     struct signalfd_siginfo si;
 
@@ -245,7 +245,8 @@ static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_shutdow
 
         if (sv->signal == 0 && (sig == SIGHUP || sig == SIGINT || sig == SIGQUIT || sig == SIGTERM))
             sv->signal = sig;
-        if (sv->io != NULL && sv->io->signalled != NULL && sv->io->signalled(sv->io->arg, e, sig))
+        if (sv->io != NULL && sv->io->signalled != NULL
+            && sv->io->signalled(sv->io->arg, shutdown, sig))
             continue;
         switch (sig) {
         case SIGCHLD:
@@ -259,7 +260,7 @@ static void aq_supervise_read_signals(struct aq_supervise *sv, struct aq_shutdow
             aq_supervise_forward(sv, SIGUSR1);
             break;
         default:
-            aq_shutdown_signalled(e, sig);
+            aq_shutdown_signalled(shutdown, sig);
         }
     }
 }
@@ -305,21 +306,23 @@ int aq_supervise_run(struct aq_supervise *sv)
 {
     int max = 1 + (sv->io != NULL ? sv->io->max : 0), code;
     struct pollfd *fds = calloc((size_t)max, sizeof(*fds));
-    struct aq_shutdown e;
+    struct aq_shutdown shutdown;
 
     if (fds == NULL)
         return aq_supervise_fork_failed(sv, sv->jobarea->size, ENOMEM);
-    aq_shutdown_init(&e, sv->jobarea, sv->child);
-    e.verbose = sv->verbose;
-    e.follow = sv->follow;
+    aq_shutdown_init(&shutdown, sv->jobarea, sv->child);
+    shutdown.verbose = sv->verbose;
+    shutdown.follow = sv->follow;
     for (;;) {
         int count = 0, wait, wait_io;
 
-        aq_supervise_reap(sv, &e);
-        if (e.alive == 0 && (sv->io == NULL || sv->io->busy == NULL || !sv->io->busy(sv->io->arg)))
+        aq_supervise_reap(sv, &shutdown);
+        if (shutdown.alive == 0
+            && (sv->io == NULL || sv->io->busy == NULL || !sv->io->busy(sv->io->arg)))
             break;
-        wait = aq_shutdown_step(&e);
-        wait_io = sv->io != NULL && sv->io->step != NULL ? sv->io->step(sv->io->arg, &e) : -1;
+        wait = aq_shutdown_step(&shutdown);
+        wait_io =
+            sv->io != NULL && sv->io->step != NULL ? sv->io->step(sv->io->arg, &shutdown) : -1;
         if (wait < 0 || (wait_io >= 0 && wait_io < wait))
             wait = wait_io;
         fds[0].fd = sv->signal_fd;
@@ -329,7 +332,7 @@ int aq_supervise_run(struct aq_supervise *sv)
         if (poll(fds, (nfds_t)count + 1, wait) <= 0)
             continue;
         if (fds[0].revents != 0)
-            aq_supervise_read_signals(sv, &e);
+            aq_supervise_read_signals(sv, &shutdown);
         if (count > 0)
             sv->io->serve(sv->io->arg, fds + 1, count);
     }

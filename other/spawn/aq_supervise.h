@@ -26,11 +26,11 @@ struct aq_supervise_io {
     void (*finish)(void *arg); /* the ranks have ended: read what is left */
     /* the following may be NULL */
     /* each turn of the loop; returns ms to the next, -1 for none */
-    int (*step)(void *arg, struct aq_shutdown *e);
+    int (*step)(void *arg, struct aq_shutdown *shutdown);
     /* true: the loop continues although no rank is left */
     bool (*busy)(void *arg);
     void (*reaped)(void *arg, pid_t pid, int status); /* a child that is no rank has ended */
-    bool (*signalled)(void *arg, struct aq_shutdown *e,
+    bool (*signalled)(void *arg, struct aq_shutdown *shutdown,
                       int sig); /* true: the signal has been handled */
     void *arg;
     int max; /* maximum that fill() uses */
