@@ -255,7 +255,7 @@ void aq_node_tell_children(struct aq_node *n, enum aq_frame_type type, uint8_t a
 void aq_child_read(struct aq_node *n, struct aq_link *l);
 bool aq_child_check(struct aq_node *n, struct aq_link *l, uint64_t now); /* true: call again soon */
 
-/* aq_agent_frames.c */
+/* aq_agent_dispatch.c */
 void aq_node_take_up(struct aq_node *n, const struct aq_frame *f);
 void aq_node_take_child(struct aq_node *n, struct aq_link *l, const struct aq_frame *f);
 void aq_node_send_state(struct aq_node *n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_agent_frames.c - handles the messages that a node receives; passes the job's exit state up and
- * down the tree.
+ * aq_agent_dispatch.c - handles the messages that a node receives; passes the job's exit state up
+ * and down the tree.
  * Threads   one
  * How       the exit states of children are merged into the node's own job area, which then holds
  *           the state of its subtree, and sent to the parent. The root's job area holds the job's
