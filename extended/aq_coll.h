@@ -6,9 +6,9 @@
  *
  *   aq_shm_coll.c   through memory that all members share, when they are on one host
  *   aq_coll_msg.c    by messages: a schedule of sends, receives and reductions that
- *                    aq_coll_bcast.c or aq_coll_reduce.c wrote for this member, along the trees
- *                    of aq_coll_tree.c; or aq_coll_levels.c, in two levels: by messages among one
- *                    member of each neighborhood, through shared memory inside it
+ *                    aq_coll_barrier.c, aq_coll_bcast.c or aq_coll_reduce.c wrote for this member,
+ *                    along the trees of aq_coll_tree.c; or aq_coll_levels.c, in two levels: by
+ *                    messages among one member of each neighborhood, through shared memory inside
  *
  * Threads   calls on one team come one after the other, as the client orders them; progress of
  *           any of them is any thread's
@@ -55,6 +55,14 @@ static inline gex_Rank_t aq_coll_jobrank(const struct aq_coll_team *team, gex_Ra
 static inline struct aq_coll_team *aq_coll_team(gex_TM_t tm)
 {
     return aq_tm(tm)->coll;
+}
+
+/* The team of a handle of gasnet_coll_*(). */
+static inline gex_TM_t aq_coll_legacy_tm(gasnet_team_handle_t team)
+{
+    if (team != GASNET_TEAM_ALL)
+        return team;
+    return aq_job.tm == NULL ? GEX_TM_INVALID : aq_tm_handle(aq_job.tm); /* no job yet */
 }
 
 /** aq_coll_named_is_open - is the team between a gasnet_coll_barrier_notify and its wait? */
@@ -258,7 +266,7 @@ unsigned aq_msg_progress(void);
 void aq_msg_init(void);
 void aq_msg_fini(void);
 
-/* --- the schedules: aq_coll_bcast.c, aq_coll_reduce.c --- */
+/* --- the schedules: aq_coll_barrier.c, aq_coll_bcast.c, aq_coll_reduce.c --- */
 
 struct aq_sched *aq_sched_of_call(struct aq_coll_team *team, const struct aq_coll_call *call);
 struct aq_sched *aq_sched_of_reduction(struct aq_coll_team *team, const struct aq_coll_call *call);
@@ -266,8 +274,9 @@ void aq_sched_add_barrier(struct aq_sched *sched, const struct aq_coll_team *tea
 void aq_sched_add_broadcast(struct aq_sched *sched, const struct aq_coll_team *team,
                             const struct aq_coll_call *call, uint32_t tag);
 
-/** aq_sched_add_meeting - a barrier of a ring. */
-void aq_sched_add_meeting(struct aq_sched *sched, const struct aq_coll_ring *ring, uint32_t tag);
+/** aq_sched_add_dissemination - a barrier of the members of a ring. */
+void aq_sched_add_dissemination(struct aq_sched *sched, const struct aq_coll_ring *ring,
+                                uint32_t tag);
 
 /** aq_chunk_bytes - in which parts a broadcast goes down a tree; nbytes: in one. */
 size_t aq_chunk_bytes(size_t nbytes, gex_Rank_t members);

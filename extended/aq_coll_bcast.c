@@ -1,10 +1,9 @@
 /*
- * aq_coll_bcast.c - schedules that move data: broadcast and barrier by messages.
+ * aq_coll_bcast.c - the schedule of a broadcast; and which schedule a call gets.
  *
- * Barrier: dissemination; in round r member i tells i + 2^r and hears from i - 2^r. In a team of
- * several neighborhoods it is their leaders who do that, between a tree up and one down. Broadcast:
- * a binomial tree, which has the fewest hops; large data go in chunks down a binary tree, where
- * nobody sends more than twice and a chunk is handed on while the next one comes in.
+ * Small data go down a binomial tree, which has the fewest hops. Large data go in chunks down a
+ * binary tree, where no member sends a chunk more than twice, and a chunk is handed on while the
+ * next one comes in.
  *
  * Threads   the caller's. Uses aq_coll_msg.c. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -13,44 +12,6 @@
 #define AQ_CHUNK     65536u /* bytes: the least in a chunk */
 #define AQ_CHUNKS    128u   /* the most in a broadcast */
 #define AQ_PIPELINED 4u     /* from so many chunks on a pipeline is worth its depth */
-
-#define AQ_BARRIER_UP   40u /* tags, behind those of the rounds */
-#define AQ_BARRIER_DOWN 41u
-
-void aq_sched_add_meeting(struct aq_sched *sched, const struct aq_coll_ring *ring, uint32_t tag)
-{
-    const uint64_t size = ring->size;
-    uint32_t round = 0;
-
-    for (uint64_t step = 1; step < size; step *= 2, round++) {
-        aq_sched_send(sched, aq_ring_rank(ring, (gex_Rank_t)((ring->me + step) % size)),
-                      tag + round, NULL, 0);
-        aq_sched_recv(sched, aq_ring_rank(ring, (gex_Rank_t)((ring->me + size - step) % size)),
-                      tag + round, NULL, 0);
-    }
-}
-
-void aq_sched_add_barrier(struct aq_sched *sched, const struct aq_coll_team *team, uint32_t tag)
-{
-    const struct aq_coll_ring all = { .size = team->size, .me = team->rank };
-    struct aq_tree tree;
-
-    if (team->levels == NULL) {
-        aq_sched_add_meeting(sched, &all, tag);
-        return;
-    }
-    aq_tree_local(&tree, team);
-    for (unsigned i = 0; i < tree.children; i++)
-        aq_sched_recv(sched, tree.child[i], tag + AQ_BARRIER_UP, NULL, 0);
-    if (tree.parent == GEX_RANK_INVALID) {
-        aq_sched_add_meeting(sched, &team->levels->leaders, tag);
-    } else {
-        aq_sched_send(sched, tree.parent, tag + AQ_BARRIER_UP, NULL, 0);
-        aq_sched_recv(sched, tree.parent, tag + AQ_BARRIER_DOWN, NULL, 0);
-    }
-    for (unsigned i = 0; i < tree.children; i++)
-        aq_sched_send(sched, tree.child[i], tag + AQ_BARRIER_DOWN, NULL, 0);
-}
 
 size_t aq_chunk_bytes(size_t nbytes, gex_Rank_t members)
 {

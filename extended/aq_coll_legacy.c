@@ -4,20 +4,14 @@
  * Each is a schedule of messages (aq_coll_msg.c) in which owner and user of a block speak to each
  * other directly; ALLSYNC puts a barrier into the schedule, before or behind. Data never touch a
  * buffer before its owner has called, so MYSYNC needs nothing, and NOSYNC is served as MYSYNC.
+ * The barriers, gasnet_coll_barrier_*(), are in aq_coll_barrier.c.
  *
- * Barriers with names: the job's are gasnet_barrier_*(); another team's are reductions of
- * the names.
- *
- * Threads   as gex_Coll_*; a team's barrier has one caller at a time
+ * Threads   as gex_Coll_*
  * Uses      extended/aq_coll.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "extended/aq_coll.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/aq_log.h"
-#include "core/aq_poll.h"
 #include "core/aq_trace.h"
 
 enum aq_legacy_kind {
@@ -48,13 +42,6 @@ static const enum aq_trace_kind aq_legacy_traces[] = {
     [AQ_LEGACY_GATHER_ALL] = AQ_TRACE_COLL_GATHER_ALL,
     [AQ_LEGACY_EXCHANGE] = AQ_TRACE_COLL_EXCHANGE,
 };
-
-static gex_TM_t aq_legacy_tm(gasnet_team_handle_t team)
-{
-    if (team != GASNET_TEAM_ALL)
-        return team;
-    return aq_job.tm == NULL ? GEX_TM_INVALID : aq_tm_handle(aq_job.tm); /* no job yet */
-}
 
 /* --- data --- */
 
@@ -133,7 +120,7 @@ static gex_Event_t aq_legacy_start(enum aq_legacy_kind kind, gasnet_team_handle_
         [AQ_LEGACY_GATHER_ALL] = { all, all, false, true },
         [AQ_LEGACY_EXCHANGE] = { all, all, true, true },
     };
-    const gex_TM_t tm = aq_legacy_tm(handle);
+    const gex_TM_t tm = aq_coll_legacy_tm(handle);
     struct aq_coll_team *team;
     struct aq_sched *sched;
     AQ_TRACE_SCOPE(aq_legacy_traces[kind], GEX_RANK_INVALID, nbytes);
@@ -218,142 +205,6 @@ gasnet_coll_handle_t gasnet_coll_exchange_nb(gasnet_team_handle_t team, void *ds
 void gasnet_coll_exchange(gasnet_team_handle_t team, void *dst, void *src, size_t nbytes, int flags)
 {
     gex_Event_Wait(gasnet_coll_exchange_nb(team, dst, src, nbytes, flags));
-}
-
-/* --- barriers of teams --- */
-
-/* What is known of a phase's name: an element of a reduction. */
-struct aq_team_name {
-    int32_t mismatch, named, id;
-};
-
-struct aq_coll_named {
-    bool open; /* between notify and a successful wait or try */
-    gex_Event_t event;
-    struct aq_team_name own, all;
-};
-
-bool aq_coll_named_is_open(const struct aq_coll_team *team)
-{
-    return team->named != NULL && team->named->open;
-}
-
-static void aq_team_name_merge(const void *left, void *right, size_t count, const void *cdata)
-{
-    const struct aq_team_name *x = left;
-    struct aq_team_name *y = right;
-
-    (void)cdata;
-    for (size_t i = 0; i < count; i++) {
-        if (x[i].mismatch || (x[i].named && y[i].named && x[i].id != y[i].id))
-            y[i].mismatch = 1;
-        if (x[i].named) {
-            y[i].named = 1;
-            y[i].id = x[i].id;
-        }
-    }
-}
-
-static struct aq_coll_named *aq_team_named(const char *call, gex_TM_t tm, bool open)
-{
-    struct aq_coll_team *team;
-
-    aq_coll_check_team(call, tm, 0);
-    team = aq_coll_team(tm);
-    if (team->named == NULL && (team->named = calloc(1, sizeof(*team->named))) == NULL)
-        aq_fatal("no memory for a team's barrier (%zu bytes)", sizeof(*team->named));
-    if (team->named->open != open)
-        aq_fatal("%s called %s; notify and wait alternate", call,
-                 open ? "without gasnet_coll_barrier_notify"
-                      : "before gasnet_coll_barrier_wait or _try ended the phase");
-    return team->named;
-}
-
-void gasnet_coll_barrier_notify(gasnet_team_handle_t handle, int id, int flags)
-{
-    AQ_CHECK_STARTED();
-    const gex_TM_t tm = aq_legacy_tm(handle);
-    struct aq_coll_named *named;
-
-    if (tm == aq_legacy_tm(GASNET_TEAM_ALL)) {
-        gasnet_barrier_notify(id, flags);
-        return;
-    }
-    named = aq_team_named("gasnet_coll_barrier_notify", tm, false);
-    named->own.mismatch = (flags & GASNET_BARRIERFLAG_MISMATCH) != 0;
-    named->own.named = (flags & (GASNET_BARRIERFLAG_MISMATCH | GASNET_BARRIERFLAG_ANONYMOUS)) == 0;
-    named->own.id = id;
-
-    const struct aq_coll_call call = { .kind = AQ_COLL_TO_ALL,
-                                       .dst = &named->all,
-                                       .src = &named->own,
-                                       .unit = sizeof(named->own),
-                                       .count = 1,
-                                       .fn = aq_team_name_merge };
-
-    named->event = aq_coll_submit(aq_coll_team(tm), &call);
-    named->open = true;
-}
-
-static int aq_coll_named_finish(struct aq_coll_named *named, int id, int flags)
-{
-    const bool names = (flags & (GASNET_BARRIERFLAG_ANONYMOUS | GASNET_BARRIERFLAG_MISMATCH)) == 0;
-
-    named->open = false;
-    return named->all.mismatch || (flags & GASNET_BARRIERFLAG_MISMATCH) != 0
-                   || (names && named->all.named && named->all.id != id)
-               ? GASNET_ERR_BARRIER_MISMATCH
-               : GASNET_OK;
-}
-
-int gasnet_coll_barrier_wait(gasnet_team_handle_t handle, int id, int flags)
-{
-    AQ_CHECK_STARTED();
-    const gex_TM_t tm = aq_legacy_tm(handle);
-    struct aq_coll_named *named;
-
-    if (tm == aq_legacy_tm(GASNET_TEAM_ALL))
-        return gasnet_barrier_wait(id, flags);
-    named = aq_team_named("gasnet_coll_barrier_wait", tm, true);
-    gex_Event_Wait(named->event);
-    return aq_coll_named_finish(named, id, flags);
-}
-
-int gasnet_coll_barrier_try(gasnet_team_handle_t handle, int id, int flags)
-{
-    AQ_CHECK_STARTED();
-    const gex_TM_t tm = aq_legacy_tm(handle);
-    struct aq_coll_named *named;
-
-    if (tm == aq_legacy_tm(GASNET_TEAM_ALL))
-        return gasnet_barrier_try(id, flags);
-    named = aq_team_named("gasnet_coll_barrier_try", tm, true);
-    aq_poll(); /* clients spin on this call alone */
-    if (gex_Event_Test(named->event) != GASNET_OK)
-        return GASNET_ERR_NOT_READY;
-    return aq_coll_named_finish(named, id, flags);
-}
-
-int gasnet_coll_barrier(gasnet_team_handle_t team, int id, int flags)
-{
-    AQ_CHECK_STARTED();
-    gasnet_coll_barrier_notify(team, id, flags);
-    return gasnet_coll_barrier_wait(team, id, flags);
-}
-
-int gasnet_coll_barrier_result(gasnet_team_handle_t handle, int *id)
-{
-    AQ_CHECK_STARTED();
-    const gex_TM_t tm = aq_legacy_tm(handle);
-    const struct aq_coll_named *named;
-
-    if (tm == aq_legacy_tm(GASNET_TEAM_ALL))
-        return gasnet_barrier_result(id);
-    named = aq_team_named("gasnet_coll_barrier_result", tm, false);
-    if (named->all.mismatch || !named->all.named)
-        return 1;
-    *id = named->all.id;
-    return 0;
 }
 
 /* --- tuning: by name only --- */

@@ -7,11 +7,11 @@
  * for one collective holds up no other one's way up. Where one member alone gives or gets data, it
  * leads its neighborhood.
  *
- * Barrier: arrivals go up, leaders meet, a message of no bytes comes down. Broadcast: a tree among
- * the leaders; each hands a chunk down while the next one comes in. Reductions: each neighborhood
- * combines its part. Of few bytes the leaders double, or use a tree. Many go in segments: a
- * leader combines one chunk of everybody's segment and sends the result to all leaders, or to the
- * root's; meanwhile the next segment comes up and the last one goes down.
+ * Barrier: arrivals go up, the leaders disseminate, a message of no bytes comes down. Broadcast: a
+ * tree among the leaders; each hands a chunk down while the next one comes in. Reductions: each
+ * neighborhood combines its part. Of few bytes the leaders double, or use a tree. Many go in
+ * segments: a leader combines one chunk of everybody's segment and sends the result to all leaders,
+ * or to the root's; meanwhile the next segment comes up and the last one goes down.
  *
  * Order     operands are combined by neighborhood. Operators that do not commute are served where
  *           the ranks of each neighborhood follow each other
@@ -119,7 +119,7 @@ static struct aq_sched *aq_two_barrier(struct aq_coll_team *team, struct aq_two 
     if (two->has_local)
         aq_sched_wait(two->sched, up);
     if (two->leads) {
-        aq_sched_add_meeting(two->sched, &two->leaders, AQ_TAG_DATA);
+        aq_sched_add_dissemination(two->sched, &two->leaders, AQ_TAG_DATA);
         if (two->has_local)
             aq_sched_open(two->sched, down);
     }
