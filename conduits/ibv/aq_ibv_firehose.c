@@ -236,7 +236,7 @@ void aq_ibv_firehose_report(void)
                  " waits, %" PRIu64 " carried; sent %" PRIu64 " moves, %" PRIu64
                  " releases, %" PRIu64 " recalls; pinned %" PRIu64 " times, unpinned %" PRIu64
                  ", refused %" PRIu64 ", now %" PRIu64 " bytes in %" PRIu64
-                 " regions; stale %" PRIu64 "; watch: %" PRIu64 " events, "
+                 " regions; stale %" PRIu64 "; memory monitor: %" PRIu64 " events, "
                  "%" PRIu64 " floods, %" PRIu64 " mappings, %" PRIu64 " refused\n",
                  aq_job.rank, c.local_hits, c.local_misses, c.remote_hits, c.remote_misses,
                  c.remote_waits, c.carried, c.moves, c.releases, c.recalls, c.regs, c.deregs,

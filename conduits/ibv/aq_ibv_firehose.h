@@ -13,7 +13,7 @@
 /* Read the settings, agree on them with the other ranks (collective), and open aq_fh_job. AQ_OK or
  * negative, logged. */
 int aq_ibv_firehose_start(struct aq_ibv_net *net);
-/* The own segment is registered: firehose has so much less, and need not watch it. */
+/* The own segment is registered: firehose has so much less, and need not monitor it. */
 void aq_ibv_firehose_segment(const struct aq_ibv_net *net, void *addr, size_t nbytes);
 /* Figures, for people. */
 void aq_ibv_firehose_report(void);

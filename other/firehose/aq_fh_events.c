@@ -163,7 +163,7 @@ static size_t aq_fh_events_page(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The calls that aq_fh_events_verify() watches. */
+/* The calls that aq_fh_events_verify() checks. */
 static void aq_fh_events_act(struct aq_fh_events *events)
 {
     const size_t page = aq_fh_events_page();
@@ -311,7 +311,7 @@ static int aq_fh_events_verify(struct aq_fh_events *events, const char **why_out
     }
     events->test = test;
     if (aq_fh_events_arm(events, (uintptr_t)test, (uintptr_t)test + size) != AQ_OK) {
-        *why_out = "this kernel cannot watch memory in this way";
+        *why_out = "this kernel cannot monitor memory in this way";
     } else if (aq_fh_events_start(events) != 0) {
         *why_out = "no thread could be started: see ulimit -u";
     } else {
@@ -326,7 +326,7 @@ static int aq_fh_events_verify(struct aq_fh_events *events, const char **why_out
 
 /* --- open and close --- */
 
-/* In a forked child: its mappings are not watched, and its parent's events are not for it. */
+/* In a forked child: its mappings are not monitored, and its parent's events are not for it. */
 static void aq_fh_events_in_child(void)
 {
     if (aq_fh_events_newest != NULL)

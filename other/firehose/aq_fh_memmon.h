@@ -12,7 +12,7 @@
  *
  * Threads   any, in par
  * Uses      aq_fh_events.h, aq_fh_permanent.h, aq_fh_vma.h, aq_fh.h
- * See       docs/design/memory-watch.md
+ * See       docs/design/memory-monitor.md
  */
 #ifndef AQ_FH_MEMMON_H
 #define AQ_FH_MEMMON_H
@@ -23,7 +23,7 @@
 #include "gasnet/words.h"
 #include "other/firehose/aq_fh.h"
 
-/* The words of AQ_FIREHOSE_WATCH, in their order. */
+/* The values of AQ_FIREHOSE_MONITOR, in their order. */
 enum aq_fh_memmon_mode {
     AQ_FH_MEMMON_AUTO, /* events, else malloc */
     AQ_FH_MEMMON_EVENTS,

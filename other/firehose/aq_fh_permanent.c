@@ -163,7 +163,7 @@ static void aq_fh_memmon_job_changed(void *arg, uintptr_t addr, size_t nbytes)
 int aq_fh_memmon_job_open(struct aq_fh_memmon **memmon_out)
 {
     const enum aq_fh_memmon_mode mode =
-        (enum aq_fh_memmon_mode)aq_env_choice(AQ_ENV_AQ_FIREHOSE_WATCH);
+        (enum aq_fh_memmon_mode)aq_env_choice(AQ_ENV_AQ_FIREHOSE_MONITOR);
     const bool keep_heap = aq_env_bool(AQ_ENV_DISABLE_MUNMAP);
     const char *why = NULL;
     struct aq_fh_memmon *memmon;
@@ -172,9 +172,8 @@ int aq_fh_memmon_job_open(struct aq_fh_memmon **memmon_out)
     if (rc == AQ_ERR_SYS)
         return aq_fail(
             rc,
-            "AQ_FIREHOSE_WATCH=events, but the kernel does not tell of unmapped memory: %s. Leave "
-            "the "
-            "variable unset, and registrations of memory that may be unmapped are not kept",
+            "AQ_FIREHOSE_MONITOR=events, but the kernel does not report unmapped memory: %s. Leave "
+            "the variable unset: then registrations of memory that may be unmapped are not kept",
             why);
     if (rc != AQ_OK)
         return rc;

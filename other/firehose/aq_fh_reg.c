@@ -125,7 +125,7 @@ struct aq_fh_try {
     struct aq_fh_reg reg;
 };
 
-/* exact: if it cannot be watched, it is for one use; if there is more in it than was asked for,
+/* exact: if it cannot be monitored, it is for one use; if there is more in it than was asked for,
  * that is not worth it */
 static int aq_fh_try_reg(struct aq_fh *fh, struct aq_fh_try *try, bool exact)
 {

@@ -132,7 +132,6 @@ room                        : space; credits
 upcall upcalls              : callback
 ==
 # exceptions: a name and the reason
-AQ_ENV_AQ_FIREHOSE_WATCH       the setting AQ_FIREHOSE_WATCH, which users have in their scripts
 GEX_FLAG_AM_PREPARE_LEAST_ALLOC   the interface's name
 GEX_FLAG_AM_PREPARE_LEAST_CLIENT  the interface's name
 AQ_UDP_TS_ECHO                 timestamp echo, as in TCP (RFC 7323)

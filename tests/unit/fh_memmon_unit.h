@@ -3,8 +3,8 @@
  * fh_memmon_unit.h - shared by the tests of firehose's memory monitor: a monitor that records what
  * it is told, and memory for it.
  */
-#ifndef FH_WATCH_UNIT_H
-#define FH_WATCH_UNIT_H
+#ifndef FH_MEMMON_UNIT_H
+#define FH_MEMMON_UNIT_H
 
 #include "tests/unit/aq_unit.h"
 

@@ -65,7 +65,7 @@ struct sim_rank {
     struct sim_pin *reg[SIM_PINS];  /* by key */
     uint32_t regs;
     uint64_t reg_bytes, reg_regions, most_pinned;
-    /* changes that the watch has not passed on yet */
+    /* changes that the memory monitor has not passed on yet */
     struct aq_fh_memmon memmon;
     struct {
         uint32_t first, count;
@@ -252,7 +252,7 @@ static bool sim_deliver(struct sim *sim)
 /* --- changes of memory --- */
 
 /* Reports one change to firehose; false if every change has been reported or is being reported. */
-static bool sim_watch_tell(struct sim_rank *rank)
+static bool sim_memmon_tell(struct sim_rank *rank)
 {
     uint32_t first, count;
 
@@ -272,27 +272,27 @@ static bool sim_watch_tell(struct sim_rank *rank)
 
 /* What is unsettled may be for another thread to report, or a change after the last check. Its
  * maker need not come here, so a thread that waits checks again. */
-static void sim_watch_settle(struct aq_fh_memmon *memmon)
+static void sim_memmon_settle(struct aq_fh_memmon *memmon)
 {
     struct sim_rank *rank = (struct sim_rank *)((char *)memmon - offsetof(struct sim_rank, memmon));
 
     while (atomic_load_explicit(&memmon->unsettled, memory_order_acquire) != 0)
-        if (!sim_watch_tell(rank))
+        if (!sim_memmon_tell(rank))
             sched_yield();
 }
 
-/* Every 64th page cannot be watched. */
-static bool sim_unwatched(uintptr_t addr, size_t len)
+/* Every 64th page cannot be monitored. */
+static bool sim_unmonitored(uintptr_t addr, size_t len)
 {
     const uintptr_t first = addr / AQ_FH_PAGE, last = (addr + len - 1) / AQ_FH_PAGE;
 
     return last - first >= 64 || (last - 5) / 64 != (first - 6) / 64;
 }
 
-static int sim_watch_cover(struct aq_fh_memmon *memmon, uintptr_t addr, size_t len)
+static int sim_memmon_cover(struct aq_fh_memmon *memmon, uintptr_t addr, size_t len)
 {
     (void)memmon;
-    return sim_unwatched(addr, len) ? AQ_ERR_RESOURCE : AQ_OK;
+    return sim_unmonitored(addr, len) ? AQ_ERR_RESOURCE : AQ_OK;
 }
 
 /* Replaces pages: existing registrations keep the old ones. */
@@ -336,7 +336,7 @@ static inline bool sim_tell(struct sim_rank *rank)
 
 /* --- life --- */
 
-static struct sim *sim_new(uint32_t ranks, const struct aq_fh_config *config, bool watched)
+static struct sim *sim_new(uint32_t ranks, const struct aq_fh_config *config, bool monitored)
 {
     const struct aq_fh_ops ops = { .reg = sim_op_pin,
                                    .dereg = sim_op_unpin,
@@ -355,10 +355,10 @@ static struct sim *sim_new(uint32_t ranks, const struct aq_fh_config *config, bo
         rank->arena = aligned_alloc(AQ_FH_GRANULE, SIM_PAGES * AQ_FH_PAGE);
         assert_non_null(rank->arena);
         memset(rank->arena, 0, SIM_PAGES * AQ_FH_PAGE);
-        rank->memmon.settle = sim_watch_settle;
-        rank->memmon.cover = sim_watch_cover;
+        rank->memmon.settle = sim_memmon_settle;
+        rank->memmon.cover = sim_memmon_cover;
         sim->config.rank = i;
-        sim->config.memmon = watched ? &rank->memmon : NULL;
+        sim->config.memmon = monitored ? &rank->memmon : NULL;
         assert_int_equal(aq_fh_open(&sim->config, &ops, rank, &rank->fh), AQ_OK);
     }
     return sim;

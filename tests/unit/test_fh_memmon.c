@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_fh_memmon.c - the watch on memory, call by call: each change is told before the next use;
- * what cannot be watched is not covered.
+ * test_fh_memmon.c - the memory monitor, call by call: each change is told before the next use;
+ * what cannot be monitored is not covered.
  */
 #include "tests/unit/fh_memmon_unit.h"
 
@@ -41,7 +41,7 @@ static void test_replace(void **state)
     assert_ptr_equal(
         mmap(addr, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), addr);
     assert_true(was_told(addr, 2 * PAGE));
-    assert_int_equal(cover(addr, PAGES * PAGE), AQ_OK); /* the new mapping is watched as well */
+    assert_int_equal(cover(addr, PAGES * PAGE), AQ_OK); /* the new mapping is monitored as well */
     gone_count = 0;
     munmap(addr, PAGES * PAGE);
     assert_true(was_told(addr, PAGES * PAGE));
@@ -56,7 +56,7 @@ static void test_move(void **state)
     addr = covered();
     to = map(PAGES);
     assert_int_equal(cover(to, PAGES * PAGE), AQ_OK);
-    /* the program's own mremap of all of its mapping works although it is watched */
+    /* the program's own mremap of all of its mapping works although it is monitored */
     assert_int_equal(
         syscall(SYS_mremap, addr, PAGES * PAGE, PAGES * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to),
         to);
@@ -162,7 +162,7 @@ static void test_untouched(void **state)
         addr[i * PAGE] = 1;
     }
     munmap(addr, 1000 * PAGE);
-    assert_true(was_told(addr, 1000 * PAGE)); /* the mapping was watched as a whole */
+    assert_true(was_told(addr, 1000 * PAGE)); /* the mapping was monitored as a whole */
 }
 
 /* A whole mapping is taken even if it has parts: then the parts are taken one by one. */
@@ -204,7 +204,7 @@ static int data = 1;
 static char bss[3 * 4096];
 
 /* Linux tells of changes to private mappings of files since 6.7. */
-static bool kernel_watches_files(void)
+static bool kernel_monitors_files(void)
 {
     struct utsname kernel;
     unsigned major = 0, minor = 0;
@@ -226,7 +226,7 @@ static void test_kept(void **state)
     assert_int_equal(cover(bss, sizeof(bss)), AQ_OK);
     assert_int_equal(cover(constant, sizeof(constant)), AQ_OK);
     assert_int_equal(cover(stdout, 1),
-                     kernel_watches_files() ? AQ_OK : AQ_ERR_RESOURCE); /* data of a library */
+                     kernel_monitors_files() ? AQ_OK : AQ_ERR_RESOURCE); /* data of a library */
     assert_int_equal(cover(here, sizeof(here)), AQ_OK);
     assert_int_equal(cover(large, 1000000), AQ_OK);
     free(large);
@@ -293,5 +293,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_forget, setup, teardown),
     };
 
-    return cmocka_run_group_tests_name("fh_watch", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("fh_memmon", tests, NULL, NULL);
 }

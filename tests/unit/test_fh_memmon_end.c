@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_fh_memmon_end.c - the watch on memory, from beginning to end: forked children and others,
+ * test_fh_memmon_end.c - the memory monitor, from beginning to end: forked children and others,
  * exec, closing while threads unmap, settling while threads unmap; nobody is left waiting.
  */
 #include "tests/unit/fh_memmon_unit.h"
@@ -145,7 +145,7 @@ static void test_settle_ends(void **state)
                 < 5000000000u); /* 20 ms of patience, on a machine that is busy with others */
 }
 
-/* exec from a process with a watch, with a thread asleep in munmap() or not. */
+/* exec from a process with a memory monitor, with a thread asleep in munmap() or not. */
 static void exec_body(void *arg)
 {
     pthread_t thread;
@@ -170,7 +170,7 @@ static void exit_body(void *arg)
     atomic_store(&over, false);
     pthread_create(&thread, NULL, unmap_on, NULL);
     nap(20);
-    _exit(0); /* the watch open, a thread in munmap() */
+    _exit(0); /* the memory monitor open, a thread in munmap() */
 }
 
 static void test_exec(void **state)
@@ -194,5 +194,5 @@ int main(void)
         cmocka_unit_test(test_exec),
     };
 
-    return cmocka_run_group_tests_name("fh_watch_end", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("fh_memmon_end", tests, NULL, NULL);
 }

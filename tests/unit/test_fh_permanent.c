@@ -45,7 +45,7 @@ static void note_gone(void *arg, uintptr_t addr, size_t nbytes)
     gone_end = addr + nbytes;
 }
 
-static struct aq_fh_memmon *open_watch(enum aq_fh_memmon_mode mode, const char **why_out)
+static struct aq_fh_memmon *open_monitor(enum aq_fh_memmon_mode mode, const char **why_out)
 {
     struct aq_fh_memmon *memmon = NULL;
 
@@ -94,7 +94,7 @@ static void what_stays(struct aq_fh_memmon *memmon)
 static void malloc_body(void *arg)
 {
     const char *why;
-    struct aq_fh_memmon *memmon = open_watch(AQ_FH_MEMMON_MALLOC, &why);
+    struct aq_fh_memmon *memmon = open_monitor(AQ_FH_MEMMON_MALLOC, &why);
     char *small = malloc(100), *large, *volatile kept;
 
     (void)arg;
@@ -124,7 +124,7 @@ static void test_mode_malloc(void **state)
 static void client_body(void *arg)
 {
     const char *why;
-    struct aq_fh_memmon *memmon = open_watch(AQ_FH_MEMMON_CLIENT, &why);
+    struct aq_fh_memmon *memmon = open_monitor(AQ_FH_MEMMON_CLIENT, &why);
     char *mapped = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     (void)arg;
@@ -172,7 +172,7 @@ static void refused_body(void *arg)
 {
     const struct refusal *refusal = arg;
     const char *why;
-    struct aq_fh_memmon *memmon = open_watch(AQ_FH_MEMMON_EVENTS, &why);
+    struct aq_fh_memmon *memmon = open_monitor(AQ_FH_MEMMON_EVENTS, &why);
 
     if (memmon == NULL)
         _exit(77); /* there are none here in any case */
@@ -180,9 +180,9 @@ static void refused_body(void *arg)
     if (refusal->nr == SYS_clone)
         refuse(SYS_clone3, 0, ENOSYS);
     refuse(refusal->nr, refusal->command, refusal->error);
-    NEED(open_watch(AQ_FH_MEMMON_EVENTS, &why) == NULL);
+    NEED(open_monitor(AQ_FH_MEMMON_EVENTS, &why) == NULL);
     NEED(why != NULL && strstr(why, refusal->why) != NULL);
-    memmon = open_watch(AQ_FH_MEMMON_AUTO, &why);
+    memmon = open_monitor(AQ_FH_MEMMON_AUTO, &why);
     NEED(memmon != NULL && why != NULL && aq_fh_memmon_mode(memmon) == AQ_FH_MEMMON_MALLOC);
     what_stays(memmon);
     aq_fh_memmon_close(memmon);
@@ -194,7 +194,7 @@ static void test_refused(void **state)
         { SYS_userfaultfd, 0, EPERM, "not permitted" },
         { SYS_userfaultfd, 0, ENOSYS, "no userfaultfd" },
         { SYS_ioctl, (unsigned)UFFDIO_API, EINVAL, "older" },
-        { SYS_ioctl, (unsigned)UFFDIO_REGISTER, EINVAL, "cannot watch" },
+        { SYS_ioctl, (unsigned)UFFDIO_REGISTER, EINVAL, "cannot monitor" },
         { SYS_ioctl, (unsigned)UFFDIO_WRITEPROTECT, EINVAL,
           "as they must" }, /* nothing ever seems to change */
         { SYS_ioctl, (unsigned)UFFDIO_WRITEPROTECT, EAGAIN, "as they must" }, /* or all the time */
@@ -207,6 +207,67 @@ static void test_refused(void **state)
         run_child(refused_body, &refusals[i]);
 }
 
+/* --- the setting --- */
+
+static int open_by_setting(const char *value, struct aq_fh_memmon **memmon_out)
+{
+    setenv("AQ_FIREHOSE_MONITOR", value, 1);
+    aq_env_init();
+    return aq_fh_memmon_job_open(memmon_out);
+}
+
+struct setting {
+    const char *value;
+    enum aq_fh_memmon_mode mode, other; /* other: where the kernel reports nothing */
+};
+
+static void setting_body(void *arg)
+{
+    const struct setting *setting = arg;
+    struct aq_fh_memmon *memmon;
+
+    NEED(open_by_setting(setting->value, &memmon) == AQ_OK);
+    NEED(aq_fh_memmon_mode(memmon) == setting->mode || aq_fh_memmon_mode(memmon) == setting->other);
+    aq_fh_memmon_job_close();
+}
+
+static void test_setting(void **state)
+{
+    static struct setting settings[] = {
+        { "malloc", AQ_FH_MEMMON_MALLOC, AQ_FH_MEMMON_MALLOC },
+        { "client", AQ_FH_MEMMON_CLIENT, AQ_FH_MEMMON_CLIENT },
+        { "auto", AQ_FH_MEMMON_EVENTS, AQ_FH_MEMMON_MALLOC },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+        run_child(setting_body, &settings[i]);
+}
+
+static void setting_refused_body(void *arg)
+{
+    struct aq_fh_memmon *memmon;
+
+    (void)arg;
+    refuse(SYS_userfaultfd, 0, EPERM);
+    if (open_by_setting("events", &memmon) != AQ_ERR_SYS)
+        _exit(1);
+}
+
+/* The message names the setting, and what the kernel has refused. */
+static void test_setting_refused(void **state)
+{
+    struct aq_unit_result result;
+
+    (void)state;
+    aq_unit_run(setting_refused_body, NULL, &result);
+    if (aq_unit_exit_code(&result) == 77)
+        skip();
+    assert_int_equal(aq_unit_exit_code(&result), 0);
+    assert_non_null(strstr(result.err, "AQ_FIREHOSE_MONITOR=events"));
+    assert_non_null(strstr(result.err, "not permitted"));
+}
+
 /* --- the call that programs make --- */
 
 static void forget_body(void *arg)
@@ -216,9 +277,7 @@ static void forget_body(void *arg)
 
     (void)arg;
     firehose_forget(mapped, PAGE); /* no job: nothing happens */
-    setenv("AQ_FIREHOSE_WATCH", "client", 1);
-    aq_env_init();
-    NEED(aq_fh_memmon_job_open(&memmon) == AQ_OK);
+    NEED(open_by_setting("client", &memmon) == AQ_OK);
     NEED(aq_fh_memmon_mode(memmon) == AQ_FH_MEMMON_CLIENT);
     NEED(covers(memmon, mapped, 4 * PAGE));
     firehose_forget(mapped + 10, 5);
@@ -238,11 +297,10 @@ static void test_forget(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mode_malloc),
-        cmocka_unit_test(test_mode_client),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_mode_malloc),     cmocka_unit_test(test_mode_client),
+        cmocka_unit_test(test_refused),         cmocka_unit_test(test_setting),
+        cmocka_unit_test(test_setting_refused), cmocka_unit_test(test_forget),
     };
 
-    return cmocka_run_group_tests_name("fh_guard", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("fh_permanent", tests, NULL, NULL);
 }

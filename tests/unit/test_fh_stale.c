@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_fh_stale.c - firehose and its watch, with a device that really holds pages: threads map,
- * transfer, unmap, map anew at addresses that others have just given back, and transfer again;
- * whatever the device sees is what the program sees. The checks are checked: without the watch they
- * fail.
+ * test_fh_stale.c - firehose and its memory monitor, with a device that really holds pages: threads
+ * map, transfer, unmap, map anew at addresses that others have just given back, and transfer again;
+ * whatever the device sees is what the program sees. The checks are checked: without the memory
+ * monitor they fail.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -301,7 +301,7 @@ static int cover_nothing(struct aq_fh_memmon *self, uintptr_t addr, size_t len)
 }
 
 /* Nothing is armed: the device must be seen to hold old pages. */
-static void test_unwatched_fails(void **state)
+static void test_unmonitored_fails(void **state)
 {
     (void)state;
     memmon->cover = cover_nothing;
@@ -333,7 +333,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_hits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_churn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_churn_malloc, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unwatched_fails, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unmonitored_fails, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("fh_stale", tests, group_setup, group_teardown);

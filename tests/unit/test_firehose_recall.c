@@ -122,7 +122,7 @@ static int replacing_cover(struct aq_fh_memmon *memmon, uintptr_t addr, size_t l
     struct sim_rank *rank = (struct sim_rank *)((char *)memmon - offsetof(struct sim_rank, memmon));
 
     (void)addr, (void)len;
-    memmon->cover = sim_watch_cover;
+    memmon->cover = sim_memmon_cover;
     cover_and_replace(rank->sim, rank);
     return AQ_OK;
 }
@@ -150,7 +150,7 @@ static void test_gone_while_pinned(void **state)
     sim_free(sim);
 }
 
-/* What cannot be watched is unpinned after its first use, here and there. */
+/* What cannot be monitored is unpinned after its first use, here and there. */
 static void test_once(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
@@ -159,7 +159,7 @@ static void test_once(void **state)
     uint32_t page = 0;
 
     (void)state;
-    while (!sim_unwatched(at(sim, 1, page), PAGE))
+    while (!sim_unmonitored(at(sim, 1, page), PAGE))
         page++;
     assert_true(touch(sim, page, true));
     sim_drain(sim);
@@ -175,7 +175,7 @@ static void test_once(void **state)
     assert_int_equal(request[1].rc, AQ_RETRY); /* who only waited for it does not get it */
     aq_fh_release(sim->rank[0].fh, &request[0].hold);
     page = 0;
-    while (!sim_unwatched(at(sim, 0, page), PAGE))
+    while (!sim_unmonitored(at(sim, 0, page), PAGE))
         page++;
     assert_int_equal(aq_fh_local(sim->rank[0].fh, at(sim, 0, page), 8, true, &hold), AQ_OK);
     assert_int_equal(counts_of(sim, 0).reg_bytes, PAGE);
@@ -271,9 +271,9 @@ static int leaving_cover(struct aq_fh_memmon *memmon, uintptr_t addr, size_t len
 {
     struct sim_rank *rank = (struct sim_rank *)((char *)memmon - offsetof(struct sim_rank, memmon));
 
-    memmon->cover = sim_watch_cover;
+    memmon->cover = sim_memmon_cover;
     leave(rank->sim, rank);
-    return sim_watch_cover(memmon, addr, len);
+    return sim_memmon_cover(memmon, addr, len);
 }
 
 static void test_gone_while_served(void **state)
