@@ -1,15 +1,16 @@
 /*
  * armci_acc.c - accumulate: in mapped memory under the target's locks, elsewhere by messages.
  *
- * Locks     each stretch of 16 KiB of a segment has one of its owner's 64 locks. Ranks that map the
- *           segment and the owner's handler take it while they add there: an element belongs to the
- *           stretch of its first byte
+ * Locks     each block of 16 KiB of a segment (a stretch) has one of its owner's 64 locks. Ranks
+ *           that map the segment, and the owner's handler, hold it while they add there. An element
+ *           belongs to the stretch of its first byte
  * Wire      a Medium request: struct head; then either strides and counts of the section (levels of
  *           each, int32 strides, then levels + 1 counts), or (address, length) pairs of a list;
- *           then the elements. Each message carries all that is needed, in any order. A Short reply
- *           acknowledges it
- * Done      the source may be reused once its elements are in a message; fences wait for the
+ *           then the elements. Each message is complete in itself, so messages may arrive in any
+ *           order. A Short reply acknowledges each message
+ * Promise   at return the source may be reused: its elements are in messages. Fences wait for the
  *           acknowledgements
+ * Threads   the program's; the handler runs on it or on the service thread
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -17,11 +18,11 @@
 
 #include <string.h>
 
-#define MAX_LIST 256 /* pieces of one message */
+#define MAX_LIST 256 /* segments in one message */
 
 /* --- adding where the memory is mapped --- */
 
-/* Whoever adds holds at most one lock: that of the stretch it is in. */
+/* The state of an addition. It holds at most one lock, that of the current stretch. */
 struct adder {
     struct aq_armci_control *control;
     const char *base;
@@ -73,7 +74,7 @@ static void adder_add(struct adder *adder, char *dst, const char *src, size_t by
     }
 }
 
-/* --- a section as a stream of bytes, run after run --- */
+/* --- a section as a sequence of bytes, run after run --- */
 
 static void cursor_advance(struct aq_armci_cursor *at, size_t bytes)
 {
@@ -82,7 +83,7 @@ static void cursor_advance(struct aq_armci_cursor *at, size_t bytes)
         aq_armci_cursor_next(at);
 }
 
-/* Only the destination moves: of a section that came in a message. */
+/* Moves the cursor to a byte of the section. The section came in a message and has no source. */
 static void cursor_seek(struct aq_armci_cursor *at, size_t offset)
 {
     size_t run = offset / at->section->bytes;
@@ -105,11 +106,11 @@ static size_t cursor_left_of(const struct aq_armci_cursor *at, size_t most)
 /* --- messages --- */
 
 struct head {
-    void *dst;       /* section: its begin */
-    uint64_t offset; /* section: bytes of its stream before these */
+    void *dst;       /* section: its beginning */
+    uint64_t offset; /* section: bytes of the sequence before those of this message */
     int32_t type;
     int16_t levels;  /* section */
-    int16_t npieces; /* list: not 0 */
+    int16_t npieces; /* list: segments; 0: the message is of a section */
     double scale[2]; /* one value of the type, or two floats */
 };
 
@@ -181,7 +182,7 @@ static void commit(gex_AM_SrcDesc_t sd, int proc, size_t bytes)
     gex_AM_CommitRequestMedium0(sd, AQ_ARMCI_HANDLE_ACC, bytes);
 }
 
-/* One message of a section, from *at on; returns the bytes of its elements. */
+/* Sends one message of a section, from *at on. Returns the bytes of its elements. */
 static size_t send_part(const struct aq_armci_section *section, struct head *head,
                         struct aq_armci_cursor *at, size_t left, int proc)
 {
@@ -273,7 +274,7 @@ void aq_armci_on_acc_done(gex_Token_t token)
 
 /* --- calls --- */
 
-/* Accumulates need no order among themselves, but follow earlier puts. */
+/* Waits for earlier puts to proc. Accumulates have no order among each other. */
 static struct aq_armci_peer *begin(int proc)
 {
     struct aq_armci_peer *peer = &aq_armci.peers[proc];
@@ -347,12 +348,12 @@ AQ_ARMCI_TWIN(Acc);
 int PARMCI_NbAcc(int op, void *scale, void *src, void *dst, int bytes, int proc,
                  armci_hdl_t *handle)
 {
-    (void)handle; /* as above */
+    (void)handle; /* complete at the origin when the call returns */
     return PARMCI_Acc(op, scale, src, dst, bytes, proc);
 }
 AQ_ARMCI_TWIN(NbAcc);
 
-/* One message with as many of the pieces from first on as fit; returns how many. */
+/* Sends one message with as many segments as fit, from number first on. Returns their number. */
 static int send_list(int type, const void *scale, const armci_giov_t *giov, int first, int proc)
 {
     const size_t bytes = (size_t)giov->bytes, each = bytes + sizeof(struct frag);
@@ -379,7 +380,8 @@ static int send_list(int type, const void *scale, const armci_giov_t *giov, int 
     return n;
 }
 
-/* Long pieces are sections of one run. */
+/* Sends the segments of a descriptor. A segment that is too long for a message goes as a section of
+ * one run. */
 static void send_giov(int type, void *scale, const armci_giov_t *giov, int proc)
 {
     const size_t limit = gex_AM_MaxRequestMedium(aq_armci.tm, (gex_Rank_t)proc, NULL,

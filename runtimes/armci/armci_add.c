@@ -1,7 +1,10 @@
 /*
- * armci_add.c - dst += scale * src for the six accumulate types. Loops that the compiler makes
- * vectors of, once for the processors that the library is compiled for and once for those with
- * longer vectors. Both round alike: neither joins a product and a sum.
+ * armci_add.c - dst += scale * src for the six accumulate types.
+ *
+ * The compiler vectorises the loops: once for the processor that the library is compiled for, once
+ * for AVX2. Both versions round alike, since neither fuses a product and a sum.
+ *
+ * Threads   any; no state
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_impl.h"
@@ -36,13 +39,13 @@ size_t aq_armci_acc_size(int type)
     }
 }
 
-/* Elements lie where the program has them: at any address, in memory that may have another type. */
+/* Elements have any alignment, and their memory may have another declared type. */
 typedef int __attribute__((aligned(1), may_alias)) int_at;
 typedef long __attribute__((aligned(1), may_alias)) long_at;
 typedef float __attribute__((aligned(1), may_alias)) float_at;
 typedef double __attribute__((aligned(1), may_alias)) double_at;
 
-/* Sums of integers wrap around. A scale of one is left out: that is the common case. */
+/* Sums of integers wrap around. A scale of 1, the common case, has a loop without a product. */
 #define ADD_REAL(name, kind, attribute, type, arithmetic)                                     \
     attribute static void add_##name##_##kind(void *to, const void *from, size_t n,           \
                                               const void *scale_at)                           \

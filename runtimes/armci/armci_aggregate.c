@@ -1,12 +1,14 @@
 /*
- * armci_aggregate.c - aggregate handles: small operations on one process, collected and sent as one
- * vector transfer.
+ * armci_aggregate.c - aggregate handles: small operations on one rank are collected in a batch and
+ * sent as one vector transfer.
  *
- * Pieces of mapped memory are copied at once. Another target, or the other direction, starts what
- * was collected, and so does a full batch; the wait on the handle completes all of it. Pieces of
- * one length, the common case, need no lengths on the wire.
+ * Segments of mapped memory are copied at once. The batch is sent when an operation has another
+ * target or another direction, when the batch is full, and at the wait on the handle, which
+ * completes all its transfers. If all segments have one length, the common case, no lengths are
+ * sent.
  *
- * Owns      a block of columns for each batch that collects; the transfer frees it
+ * Owns      a block of columns for each batch that collects; the completed transfer frees the block
+ * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -20,7 +22,7 @@
 
 /* The columns of a list, in one allocation. */
 struct columns {
-    void **local; /* NULL: the value itself */
+    void **local; /* NULL: the segment is value */
     void **remote;
     size_t *bytes;
     uint64_t *value;
@@ -30,8 +32,8 @@ struct aq_armci_batch {
     enum aq_armci_way way;
     int proc;
     size_t npieces, room;
-    size_t last_room; /* of the list before: the next one is likely to be as long */
-    bool is_uniform;  /* all are as long as the first */
+    size_t last_room; /* capacity of the last batch: the next batch is likely to be as long */
+    bool is_uniform;  /* all segments have the length of the first */
     bool has_values;
     void *block;
     struct columns list;
@@ -156,7 +158,7 @@ static gex_Event_t start_uniform(const struct aq_armci_batch *batch)
                                 bytes, 0);
 }
 
-/* The two lists of a transfer with pieces of different lengths. */
+/* Makes the two lists of a transfer whose segments have different lengths. */
 static gex_Memvec_t *make_lists(const struct aq_armci_batch *batch)
 {
     const size_t n = batch->npieces;
@@ -180,7 +182,8 @@ static gex_Event_t start_lists(const struct aq_armci_batch *batch, const gex_Mem
     return gex_VIS_VectorGetNB(aq_armci.tm, n, lists, (gex_Rank_t)batch->proc, n, lists + n, 0);
 }
 
-/* The block goes with the transfer: it holds values, and the addresses of a uniform one. */
+/* The block stays until the transfer is complete: it contains the values, and the addresses of a
+ * uniform transfer. */
 void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch)
 {
     const size_t n = batch->npieces;

@@ -1,11 +1,11 @@
 /*
- * armci_check.c - what a debug build looks at: addresses of transfers lie in one allocation of the
- * target, ranks exist, handles are waited for before they are made anew.
+ * armci_check.c - the checks of a debug build: the remote range of a transfer lies in one
+ * allocation of the target, and the rank exists.
  *
- * Owns      in each segment the list of what its rank has allocated for others
- * Threads   the list is under its lock: the owner's program writes, ranks that map it and the
- *           owner's handler read
- * Wire      CHECK(address, bytes) -> CHECK_REPLY(whether it lies in an allocation)
+ * Owns      in each segment, the list of the allocations that other ranks may reach
+ * Threads   the list has a lock. The owner's program thread writes; ranks that map the segment and
+ *           the owner's handler read
+ * Wire      CHECK(address, bytes) -> CHECK_REPLY(1 if the range lies in one allocation, else 0)
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -16,7 +16,7 @@
 
 #if AQ_ARMCI_CHECKS
 
-static _Atomic int verdict; /* on this rank's question; it has one at a time */
+static _Atomic int verdict; /* the answer to this rank's CHECK; -1: none yet */
 
 static struct aq_armci_notes *notes_of(const struct aq_armci_peer *peer)
 {
@@ -62,7 +62,7 @@ void aq_armci_unnote_all(void)
     aq_armci_lock_give(&notes->lock);
 }
 
-/* With more allocations than are noted nothing can be said. */
+/* True if the range lies in one allocation, or if the list has overflowed. */
 static bool is_noted(struct aq_armci_notes *notes, uint64_t offset, uint64_t bytes)
 {
     bool found;
@@ -120,7 +120,7 @@ static bool ask(int proc, const void *ptr, size_t bytes)
 {
     const uint64_t word = (uint64_t)(uintptr_t)ptr;
 
-    atomic_store_explicit(&verdict, -1, memory_order_relaxed); /* the question is sent after it */
+    atomic_store_explicit(&verdict, -1, memory_order_relaxed); /* before the request is sent */
     gex_AM_RequestShort4(aq_armci.tm, (gex_Rank_t)proc, AQ_ARMCI_HANDLE_CHECK, 0, high_word(word),
                          low_word(word), high_word(bytes), low_word(bytes));
     GASNET_BLOCKUNTIL(atomic_load_explicit(&verdict, memory_order_acquire)

@@ -1,9 +1,13 @@
 /*
- * armci_domain.c - who shares memory with whom.
+ * armci_domain.c - domains: the sets of ranks that share memory.
  *
- * A domain is a neighborhood of Aqueduct, if the ranks of each follow each other; else each rank is
- * one of its own, for programs count on that order. Members of a domain may load and store each
- * other's memory at the addresses that ARMCI_Malloc gives.
+ * A domain is a neighborhood of Aqueduct, if the ranks of every neighborhood are consecutive. If
+ * they are not, each rank is a domain, since programs rely on consecutive ranks. Members of a
+ * domain may load and store each other's memory at the addresses that ARMCI_Malloc returns.
+ *
+ * Owns      the tables of domains and their two communicators, between ARMCI_Init and
+ *           ARMCI_Finalize
+ * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -16,7 +20,8 @@ static int *first_of;  /* by domain; first_of[ndomains] is the number of ranks *
 static int ndomains;
 static MPI_Comm domain_comm = MPI_COMM_NULL, masters_comm = MPI_COMM_NULL;
 
-/* Numbers the domains in the order of their ranks; false if one begins a second time. */
+/* Numbers the domains in the order of their ranks. False: the ranks of a neighborhood are not
+ * consecutive. */
 static bool number_domains(const gasnet_nodeinfo_t *info)
 {
     bool *seen = calloc((size_t)aq_armci.nproc, sizeof(bool));

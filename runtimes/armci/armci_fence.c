@@ -1,6 +1,9 @@
 /*
- * armci_fence.c - when operations have arrived: order on one target, fences, the barrier; how a
- * rank waits.
+ * armci_fence.c - remote completion: order on one target, fences, the barrier; and how a rank
+ * waits.
+ *
+ * Owns      the list of dirty ranks: those with puts or accumulates that may not have arrived
+ * Threads   the program's
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_impl.h"
@@ -8,8 +11,8 @@
 #include <sched.h>
 #include <time.h>
 
-#define PAUSE_SPINS  200  /* looks before a rank that waits lets others have its core */
-#define PAUSE_YIELDS 2000 /* and before it sleeps in between */
+#define PAUSE_SPINS  200  /* steps before a waiting rank yields its core at each step */
+#define PAUSE_YIELDS 2000 /* steps before it sleeps at each step */
 #define PAUSE_NS     50000
 
 void aq_armci_mark(int proc)
@@ -30,7 +33,8 @@ void aq_armci_wait_puts(int proc)
     peer->put = GEX_EVENT_INVALID;
 }
 
-/* Takes proc out of the list of dirty ranks; ARMCI_AllFence always takes the last. */
+/* Removes proc from the list of dirty ranks. The search begins at the end, where ARMCI_AllFence
+ * takes its ranks from. */
 static void mark_clean(int proc)
 {
     for (int i = aq_armci.ndirty - 1; i >= 0; i--) {
@@ -48,7 +52,7 @@ void aq_armci_wait_all(int proc)
 
     aq_armci_wait_puts(proc);
     aq_armci_wait_chunks(proc);
-    /* acquire: what the program learns from the target later is newer than the acknowledgement */
+    /* acquire: pairs with the release in aq_armci_on_acc_done() */
     GASNET_BLOCKUNTIL(atomic_load_explicit(&peer->acc_done, memory_order_acquire)
                       == peer->acc_sent);
     mark_clean(proc);
@@ -60,7 +64,7 @@ void PARMCI_Fence(int proc)
     if (aq_armci.peers[proc].dirty)
         aq_armci_wait_all(proc);
     atomic_thread_fence(
-        memory_order_seq_cst); /* stores to mapped memory, before what the program does next */
+        memory_order_seq_cst); /* stores to mapped memory become visible before what follows */
 }
 AQ_ARMCI_TWIN(Fence);
 
@@ -91,13 +95,12 @@ void PARMCI_Barrier(void)
 }
 AQ_ARMCI_TWIN(Barrier);
 
-/* Memory is coherent: what others have put is read by ordinary loads once the processor keeps the
- * order. */
+/* Memory is coherent: ordinary loads read what other ranks have put. The fences keep the order. */
 void PARMCI_Access_begin(void *ptr)
 {
     (void)ptr;
     atomic_thread_fence(
-        memory_order_seq_cst); /* loads that follow see what a barrier or message told of */
+        memory_order_seq_cst); /* later loads see what was put before the barrier or message */
 }
 AQ_ARMCI_TWIN(Access_begin);
 
@@ -105,7 +108,7 @@ void PARMCI_Access_end(void *ptr)
 {
     (void)ptr;
     atomic_thread_fence(
-        memory_order_seq_cst); /* stores before it are seen by who is told of them next */
+        memory_order_seq_cst); /* earlier stores are visible to the receiver of a later message */
 }
 AQ_ARMCI_TWIN(Access_end);
 

@@ -1,5 +1,10 @@
 /*
  * armci_get.c - contiguous and strided get, and values.
+ *
+ * A get from mapped memory is a copy. Other gets are gex_ calls; a blocking get waits for its
+ * event.
+ *
+ * Threads   the program's
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_impl.h"
@@ -13,7 +18,7 @@ static gex_Event_t start_run(const struct aq_armci_section *section,
 
     aq_armci_check_range(section->call, section->src, section->bytes, proc);
     if (proc == aq_armci.me) {
-        memmove(section->dst, src, section->bytes); /* from oneself the two may overlap */
+        memmove(section->dst, src, section->bytes); /* the two ranges may overlap */
         return GEX_EVENT_INVALID;
     }
     if (!aq_armci_is_local(peer) && aq_armci_get_chunks(proc, section->dst, src, section->bytes))
@@ -21,7 +26,7 @@ static gex_Event_t start_run(const struct aq_armci_section *section,
     return gex_RMA_GetNB(aq_armci.tm, section->dst, (gex_Rank_t)proc, src, section->bytes, 0);
 }
 
-/* A get for each run. */
+/* Starts a get for each run. */
 static gex_Event_t start_segments(const struct aq_armci_section *section, int proc)
 {
     struct aq_armci_cursor at;

@@ -1,14 +1,14 @@
 /*
- * armci_gpc.c - global procedure calls: functions of the program that run at another process.
+ * armci_gpc.c - global procedure calls: functions of the program that run at another rank.
  *
- * Wire      Medium requests both ways: struct part, then a stretch of the call's bytes (header,
- *           then data) or of its result. Parts come in any order; a call is complete when all its
- *           bytes are there
- * Threads   a handler may not send to anybody but its sender, nor run for long. So a thread of the
- *           library, made with the first registration, runs the functions and sends the results. It
- *           touches nothing but this file's state
- * Owns      calls under way of this rank, by number; calls of others while they gather and wait,
- *           under the mutex
+ * Wire      Medium requests both ways: struct part, then a fragment of the call (header, then data)
+ *           or of its result. Fragments arrive in any order. A call is complete when all its bytes
+ *           have arrived
+ * Threads   a handler may send to the sender of its message only, and may not run for long. So a
+ *           thread of the library, started by the first registration, runs the functions and sends
+ *           the results. It uses the state of this file only
+ * Owns      the calls of this rank, by number; the calls of other ranks, until they have run. All
+ *           are under the mutex
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -30,21 +30,21 @@ struct part {
     uint32_t call;    /* the caller's number */
     int32_t function; /* call: its slot */
     int32_t hlen, dlen, rhlen, rdlen;
-    uint32_t offset; /* of this part's bytes in all */
+    uint32_t offset; /* of this fragment's bytes in the call or the result */
     uint32_t pad;
 };
 
-/* A call of this rank's. */
+/* A call that this rank has made. */
 struct call {
     bool in_use;
     char *rhdr, *rdata;
     int32_t rhlen;
     uint32_t total;
-    uint32_t got; /* by one handler at a time */
+    uint32_t got; /* bytes of the result that have arrived; under the mutex */
     _Atomic bool is_done;
 };
 
-/* A call of another's, while it gathers and until it has run. */
+/* A call of another rank, from its first fragment until the function has run. */
 struct incoming {
     struct incoming *next;
     int source;
@@ -58,20 +58,20 @@ static struct call **calls;
 static int ncalls;
 
 static pthread_mutex_t mutex =
-    PTHREAD_MUTEX_INITIALIZER; /* guards what follows, and got of calls */
+    PTHREAD_MUTEX_INITIALIZER; /* protects all variables below, and got of calls */
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
 static struct incoming *gathering, *ready, **ready_end = &ready;
 static bool has_thread, is_ending;
 static pthread_t thread;
 
-/* --- parts --- */
+/* --- fragments --- */
 
 static size_t part_limit(int proc)
 {
     return gex_AM_MaxRequestMedium(aq_armci.tm, (gex_Rank_t)proc, GEX_EVENT_NOW, 0, 0);
 }
 
-/* Sends a (alen bytes) followed by b (blen bytes) in as few messages as hold them; one at least. */
+/* Sends a (alen bytes) and then b (blen bytes) in as few messages as possible, at least one. */
 static void send_parts(int proc, gex_AM_Index_t handler, struct part part, const char *a,
                        size_t alen, const char *b, size_t blen)
 {
@@ -98,13 +98,14 @@ static void send_parts(int proc, gex_AM_Index_t handler, struct part part, const
     free(buffer);
 }
 
-/* What a header takes in front of data that is aligned for any type. */
+/* The bytes of a header with padding, so that the data behind it are aligned for any type. */
 static size_t padded(int32_t len)
 {
     return ((size_t)len + 15) & ~(size_t)15;
 }
 
-/* Stores n bytes that were sent from offset on: of a, which is alen long, and of b behind it. */
+/* Stores a fragment of n bytes at an offset of the sequence that consists of a (alen bytes) and
+ * b. */
 static void store_part(char *a, size_t alen, char *b, size_t offset, const char *bytes, size_t n)
 {
     const size_t of_a = offset >= alen ? 0 : alen - offset < n ? alen - offset : n;
@@ -115,7 +116,7 @@ static void store_part(char *a, size_t alen, char *b, size_t offset, const char 
         memcpy(b + (offset + of_a - alen), bytes + of_a, n - of_a);
 }
 
-/* --- the side of the function --- */
+/* --- the target: runs the function --- */
 
 static struct incoming *find_gathering(int source, const struct part *part)
 {
@@ -208,7 +209,7 @@ static void *serve(void *arg)
     }
 }
 
-/* Signals are the program's business. */
+/* The thread blocks all signals, so that the program's threads receive them. */
 static void start_thread(void)
 {
     sigset_t all, before;
@@ -242,7 +243,7 @@ void aq_armci_gpc_end(void)
 
 static void set_function(int slot, aq_gpc_any_t func)
 {
-    pthread_mutex_lock(&mutex); /* the thread may look for another one */
+    pthread_mutex_lock(&mutex); /* the thread may read the table for another call */
     functions[slot] = func;
     pthread_mutex_unlock(&mutex);
 }
@@ -269,14 +270,14 @@ void ARMCI_Gpc_release(int handle)
         set_function(BASE - handle, NULL);
 }
 
-/* --- the side of the caller --- */
+/* --- the caller --- */
 
-/* A number for the call, which answers carry. */
+/* Stores the call. Returns its number, which the messages of the result contain. */
 static int take_call(const struct call *call)
 {
     int id = 0;
 
-    /* a handler, which takes it too, may look into the table and at the call */
+    /* a handler that runs at the same time reads the table under the mutex */
     pthread_mutex_lock(&mutex);
     while (id < ncalls && calls[id]->in_use)
         id++;
@@ -298,7 +299,8 @@ static void keep_result(struct call *call, const struct part *part, const char *
 {
     store_part(call->rhdr, (size_t)call->rhlen, call->rdata, part->offset, bytes, n);
     call->got += (uint32_t)n;
-    if (call->got == call->total) /* release: who sees it done sees the result */
+    /* release: pairs with the acquire in ARMCI_Gpc_wait() and ARMCI_Gpc_test() */
+    if (call->got == call->total)
         atomic_store_explicit(&call->is_done, true, memory_order_release);
 }
 

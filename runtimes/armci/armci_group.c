@@ -1,8 +1,11 @@
 /*
  * armci_group.c - groups of processes: MPI communicators with tables of ranks.
  *
- * Making a group is the business of its members alone: others return at once, with a group that
- * they are not in.
+ * Only the members take part in making a group. A rank that is no member returns without waiting,
+ * with a group that it is not in.
+ *
+ * Owns      the world group and the default group
+ * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -28,7 +31,7 @@ static void *table_of(int n)
     return table;
 }
 
-/* A group over comm, whose members' world ranks are those of members[]. */
+/* Fills a group over comm. members[i] is the world rank of member i. */
 static void fill(ARMCI_Group *group, MPI_Comm comm, const int *members, int n)
 {
     group->comm = comm;
@@ -150,7 +153,7 @@ MPI_Comm armci_group_comm(ARMCI_Group *group)
     return aq_armci_group(group)->comm;
 }
 
-/* A group over a communicator of the library's, from the members' own words. */
+/* Fills a group over comm, whose members exchange their world ranks. */
 static void from_comm(MPI_Comm comm, ARMCI_Group *group_out)
 {
     int n, *members;

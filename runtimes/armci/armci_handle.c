@@ -1,11 +1,13 @@
 /*
  * armci_handle.c - explicit handles, and the implicit one.
  *
- * A handle names a row of a table and the row's serial number. A row is taken when the first
- * operation of a handle does not complete at once, and given back by the wait, which leaves the
- * handle as it was before. A handle whose row has another serial number by now names nothing, and
- * so is complete: a barrier may end all rows. An aggregate handle without a row has AGGREGATE for
- * its serial number.
+ * A handle contains the number of a row of a table and the row's serial number. The first operation
+ * of a handle that does not complete at once takes a row. The wait gives the row back, and leaves
+ * the handle as it was before. A handle whose row has another serial number is complete: a barrier
+ * completes all rows. An aggregate handle without a row has AGGREGATE as its serial number.
+ *
+ * Owns      the table; row 0 belongs to the implicit handle
+ * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -15,7 +17,7 @@
 #include <string.h>
 
 #define AGGREGATE -1
-#define MAX_OPEN  512 /* parts of one handle under way; then the oldest are waited for */
+#define MAX_OPEN  512 /* parts of one handle under way; more wait for the oldest half */
 
 struct part {
     gex_Event_t event;
@@ -26,10 +28,10 @@ struct part {
 struct request {
     int serial;
     bool is_live;
-    bool collects; /* for an aggregate handle */
+    bool collects; /* belongs to an aggregate handle */
     int nparts, room;
     struct part *parts;
-    const armci_hdl_t *handle;    /* that took the row */
+    const armci_hdl_t *handle;    /* the handle that took the row */
     struct aq_armci_batch *batch; /* made when first needed */
 };
 
@@ -51,7 +53,8 @@ static struct request *row_at(int row)
     return &table[row];
 }
 
-/* The row that a handle names, or NULL; that of the implicit handle for NULL. */
+/* Returns the row of a handle, or NULL if it has none. handle NULL: the row of the implicit
+ * handle. */
 static struct request *find(const armci_hdl_t *handle)
 {
     if (handle == NULL)
@@ -98,7 +101,7 @@ static void finish(struct request *request)
         finish_parts(request, 0, request->nparts);
 }
 
-/* The row is free again; the handle is as it was before its first operation. */
+/* Frees the row, and makes the handle what it was before its first operation. */
 static void give_row(armci_hdl_t *handle, struct request *request)
 {
     *handle = (armci_hdl_t){ 0, request->collects ? AGGREGATE : 0 };
@@ -153,8 +156,9 @@ void aq_armci_complete_handles(void)
     }
 }
 
-/* A handle whose operations nobody has waited for is not to be made anew: they would be lost. What
- * the memory of a new handle happens to hold is no such handle, unless it is the same one. */
+/* Ends the job (debug build) if a program initialises a handle whose operations are under way: they
+ * could not be waited for any more. Only the same handle counts, since the memory of a new handle
+ * has any content. */
 static void check_new(const char *call, const armci_hdl_t *handle)
 {
     const struct request *request;

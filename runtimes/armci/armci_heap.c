@@ -1,6 +1,6 @@
 /*
- * armci_heap.c - see armci_heap.h. Blocks are a list by address; free ones are also in lists by
- * size, one for each power of two, used ones in a hash table by address.
+ * armci_heap.c - see armci_heap.h. All blocks are in one list by address. Free blocks are also in
+ * lists by size, one for each power of two; used blocks are in a hash table by address.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_heap.h"
@@ -16,7 +16,7 @@
 struct block {
     char *addr;
     size_t size;
-    size_t touched; /* free: at most so many of its bytes may be in memory */
+    size_t touched; /* free block: upper bound of its bytes whose pages are in memory */
     bool is_free;
     struct block *below, *above; /* neighbours by address */
     struct block *prev, *next;   /* free: in its class; used: next in its chain of the table */
@@ -72,8 +72,8 @@ static struct block **chain_of(const struct aq_armci_heap *heap, const void *add
     return &heap->table[(number * 0x9e3779b97f4a7c15u >> 32) & (heap->table_size - 1)];
 }
 
-/* Twice the chains, once there are as many blocks in use. Without memory for it chains just grow.
- * */
+/* Doubles the number of chains when there are as many used blocks as chains. Without memory for
+ * more chains, the chains become longer. */
 static void table_grow(struct aq_armci_heap *heap)
 {
     const size_t old_size = heap->table_size;
@@ -220,8 +220,8 @@ static struct block *join(struct aq_armci_heap *heap, struct block *below, struc
     return below;
 }
 
-/* Shared memory gives its pages back when a hole is punched, private memory when they are no longer
- * needed. */
+/* Returns the pages of a free block to the system: MADV_REMOVE works on shared memory,
+ * MADV_DONTNEED on private memory. */
 static void give_back(struct block *block)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -276,7 +276,7 @@ void aq_armci_heap_reset(struct aq_armci_heap *heap)
             block = block->above;
         } else {
             aq_armci_heap_free(heap, block->addr);
-            block = heap->first; /* the lists below and above have changed */
+            block = heap->first; /* the free has joined blocks */
         }
     }
 }

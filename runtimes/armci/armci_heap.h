@@ -1,12 +1,12 @@
 /*
- * armci_heap.h - allocates in one stretch of address space, and gives pages back to the system.
+ * armci_heap.h - an allocator in one range of addresses, which returns free pages to the system.
  *
- * Owns      its own notes, outside of the memory it hands out, so that a program which writes past
- *           its array spoils no list
+ * Owns      its lists, which lie outside of the range: a program that writes past its array does
+ *           not damage them
  * Threads   one at a time
- * Promise   any order of frees; neighbours that are free are one. The pages of a free stretch go
- *           back to the system once AQ_ARMCI_HEAP_RETURN bytes of it may have been touched. Nothing
- *           is touched by allocating
+ * Promise   blocks may be freed in any order; neighbouring free blocks are joined. The pages of a
+ *           free block are returned to the system once AQ_ARMCI_HEAP_RETURN of its bytes may have
+ *           been touched. An allocation touches no page
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -20,20 +20,20 @@
 
 struct aq_armci_heap;
 
-/* A heap of [base, base+size), which nobody has touched; NULL if there is no memory for its notes.
- * */
+/* Makes a heap of [base, base+size), whose pages have not been touched. NULL: no memory for its
+ * lists. */
 struct aq_armci_heap *aq_armci_heap_create(void *base, size_t size);
 void aq_armci_heap_destroy(struct aq_armci_heap *heap);
 
-/* bytes > 0, aligned to AQ_ARMCI_HEAP_ALIGN; NULL if no free stretch is so long. */
+/* Allocates bytes > 0, aligned to AQ_ARMCI_HEAP_ALIGN. NULL: no free block is large enough. */
 void *aq_armci_heap_alloc(struct aq_armci_heap *heap, size_t bytes);
-/* Returns 0, or -1 if ptr is not what an allocation returned. */
+/* Returns 0; -1 if ptr is not an allocation. */
 int aq_armci_heap_free(struct aq_armci_heap *heap, void *ptr);
-/* The allocation that [ptr, ptr+bytes) lies in as a whole? */
+/* Returns 1 if [ptr, ptr+bytes) lies in one allocation, else 0. */
 int aq_armci_heap_holds(const struct aq_armci_heap *heap, const void *ptr, size_t bytes);
 /* Frees every allocation. */
 void aq_armci_heap_reset(struct aq_armci_heap *heap);
-/* Bytes in use, rounded up as they were. */
+/* Returns the bytes in use, with the rounding of each allocation. */
 size_t aq_armci_heap_used(const struct aq_armci_heap *heap);
 
 #endif

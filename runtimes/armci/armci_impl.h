@@ -1,17 +1,19 @@
 /*
- * armci_impl.h - what the sources of libarmci share: the job, its peers, and how an operation
- * begins and ends.
+ * armci_impl.h - the internal header of libarmci: the job, its peers, and how an operation begins
+ * and ends.
  *
  * Owns      aq_armci, the one object of the process; filled by ARMCI_Init, emptied by
  *           ARMCI_Finalize
  * Threads   one thread of the program at a time is in the library. Handlers run on it and on
- *           Aqueduct's service thread: what they touch is atomic or under a lock of armci_lock.h
- * Addresses a program's remote address is the caller's own mapping where the target shares memory
- *           with it, else the target's. gex_ calls want the target's: aq_armci_owner()
+ *           Aqueduct's service thread: data that they use are atomic or under a lock of
+ *           armci_lock.h
+ * Addresses the program's remote address is the caller's mapping if the target shares memory with
+ *           the caller, else the target's own address. gex_ calls take the target's own address:
+ *           aq_armci_owner() converts
  * Order     blocking puts and accumulates return when their source may be reused. The next
- *           operation on the same target waits for them (aq_armci_order_after), so that they take
- *           effect in the order of their issue
- * Uses      gasnetex.h and its sisters, MPI; nothing private
+ *           operation on the same target waits until they have arrived (aq_armci_order_after), so
+ *           operations take effect in the order of their calls
+ * Uses      gasnetex.h, gasnet_vis.h, gasnet_ratomic.h, MPI; no internal header
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -33,15 +35,14 @@
 #include "armci_lock.h"
 #include "armci_protocol.h"
 
-/* ARMCI_x is a weak second name of PARMCI_x: a program, or a tool, may define its own. No source of
- * the library calls an ARMCI_ name that has a twin. */
+/* ARMCI_x is a weak second name of PARMCI_x: a program, or a tool, may define its own ARMCI_x. No
+ * source of the library calls ARMCI_x if PARMCI_x exists. */
 #define AQ_ARMCI_TWIN(name) \
     extern __typeof__(PARMCI_##name) ARMCI_##name __attribute__((weak, alias("PARMCI_" #name)))
 #define AQ_ARMCI_TWIN_LOWER(name) \
     extern __typeof__(p##name) name __attribute__((weak, alias("p" #name)))
 
-/* Accumulates to one stretch of a segment exclude each other; stretches that differ take different
- * locks, mostly. */
+/* Accumulates to one stretch of a segment exclude each other. Stretch i has lock i % STRIPES. */
 #define AQ_ARMCI_STRETCH_SHIFT 14 /* 16 KiB: some hundred ns of adding for 20 ns of locking */
 #define AQ_ARMCI_STRIPES       64
 
@@ -51,7 +52,7 @@
 #define AQ_ARMCI_CHECKS 0
 #endif
 
-/* Debug builds: what a rank has allocated for others. */
+/* Debug builds: the allocations of a rank that other ranks may reach. */
 #define AQ_ARMCI_MAX_NOTES 8192
 struct aq_armci_note {
     uint64_t offset, bytes; /* in its segment */
@@ -59,35 +60,34 @@ struct aq_armci_note {
 struct aq_armci_notes {
     struct aq_armci_lock lock;
     uint32_t count;
-    uint32_t overflow; /* there were more than fit */
+    uint32_t overflow; /* 1: there were more allocations than entries */
     struct aq_armci_note note[AQ_ARMCI_MAX_NOTES];
 };
 
-/* The begin of each segment: words that others reach by address. */
+/* The beginning of each segment: words that other ranks reach by address. */
 struct aq_armci_control {
     struct aq_armci_lock stripe[AQ_ARMCI_STRIPES];
 #if AQ_ARMCI_CHECKS
     struct aq_armci_notes notes;
 #endif
-    _Atomic int64_t notified[]; /* by rank: how often it has notified the owner */
+    _Atomic int64_t notified[]; /* by rank: its notifications to the owner */
 };
 
 struct aq_armci_peer {
-    intptr_t
-        delta;  /* the caller's address of its memory - the owner's; 0 if it is not mapped here */
-    char *base; /* its segment, at the address that the caller uses */
+    intptr_t delta; /* caller's address minus owner's address; 0 if the memory is not mapped */
+    char *base;     /* the peer's segment, at the address that the caller uses */
     size_t size;
-    struct aq_armci_control *control; /* NULL if it is not mapped here */
-    gex_Event_t put;                  /* blocking puts that have not arrived */
-    uint32_t acc_sent;                /* accumulate messages */
-    _Atomic uint32_t acc_done;        /* of them, acknowledged */
-    bool dirty;                       /* is in aq_armci.dirty */
+    struct aq_armci_control *control; /* NULL: the peer's memory is not mapped */
+    gex_Event_t put;                  /* of a blocking put that may not have arrived */
+    uint32_t acc_sent;                /* accumulate messages sent */
+    _Atomic uint32_t acc_done;        /* accumulate messages acknowledged */
+    bool dirty;                       /* the rank is in aq_armci.dirty */
     int64_t notify_sent;
     int64_t notify_waited;
 };
 
 struct aq_armci_job {
-    bool started; /* Aqueduct runs: as long as ARMCI, or for good if the job cannot be ended */
+    bool started; /* Aqueduct runs: as long as ARMCI, or for ever if the job cannot be ended */
     bool running; /* between ARMCI_Init and ARMCI_Finalize */
     bool threads; /* threads of the library may communicate */
     int me, nproc;
@@ -98,14 +98,14 @@ struct aq_armci_job {
     int ndirty;
     struct aq_armci_heap *heap; /* of the own segment */
     unsigned ticks;
-    MPI_Comm comm;     /* of ARMCI's world; a duplicate of the program's */
-    MPI_Comm job_comm; /* the same, of Aqueduct; as long as it runs */
+    MPI_Comm comm;     /* the world of ARMCI; a duplicate of the program's communicator */
+    MPI_Comm job_comm; /* another duplicate, for Aqueduct, as long as it runs */
 };
 extern struct aq_armci_job aq_armci;
 
 /* --- job (armci_job.c) --- */
 
-/* Print "ARMCI: rank: ..." and end the job. */
+/* Prints "ARMCI: rank N: ..." and ends the job. */
 void aq_armci_fatal(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Ends the job unless ARMCI runs and proc is a rank of it. */
 void aq_armci_check_proc(const char *call, int proc);
@@ -134,10 +134,11 @@ static inline bool aq_armci_is_local(const struct aq_armci_peer *peer)
 
 struct aq_armci_section;
 
-/* --- what a debug build looks at (armci_check.c) --- */
+/* --- checks of a debug build (armci_check.c) --- */
 
 #if AQ_ARMCI_CHECKS
-/* [ptr, ptr+bytes) of the own segment has been given out for others, or taken back; so has all. */
+/* [ptr, ptr+bytes) of the own segment may be reached by other ranks; may not any more; nothing
+ * may. */
 void aq_armci_note_memory(void *ptr, size_t bytes);
 void aq_armci_unnote_memory(const void *ptr);
 void aq_armci_unnote_all(void);
@@ -146,7 +147,7 @@ void aq_armci_unnote_all(void);
 void aq_armci_check_range(const char *call, const void *ptr, size_t bytes, int proc);
 void aq_armci_check_section(const struct aq_armci_section *section, const void *base,
                             const ptrdiff_t *strides, int proc);
-/* A call that returns FAIL5 says so. */
+/* Prints that a rank does not exist, for a call that returns FAIL5. */
 void aq_armci_say_no_rank(const char *call, int proc);
 #else
 static inline void aq_armci_note_memory(void *ptr, size_t bytes)
@@ -177,10 +178,10 @@ static inline void aq_armci_say_no_rank(const char *call, int proc)
 
 /* --- order and completion (armci_fence.c) --- */
 
-/* The peer has something under way that a fence must wait for. */
+/* Marks proc as dirty: a fence must wait for operations on it. */
 void aq_armci_mark(int proc);
-/* Waits until earlier blocking puts to proc have arrived; with accumulates, until these have too.
- * */
+/* wait_puts: waits until earlier blocking puts to proc have arrived. wait_all: also for accumulates
+ * and chunks. */
 void aq_armci_wait_puts(int proc);
 void aq_armci_wait_all(int proc);
 
@@ -193,8 +194,8 @@ static inline struct aq_armci_peer *aq_armci_order_after(int proc)
     return peer;
 }
 
-/* Called by operations on mapped memory, which never wait: a loop of them lets the rank serve
- * others, and a process that waits for its core have it, now and then. */
+/* Called by operations on mapped memory, which never wait. In a loop of them the rank polls every
+ * 128 operations, and yields its core every 1024. */
 void aq_armci_give_way(void);
 static inline void aq_armci_tick(void)
 {
@@ -202,11 +203,11 @@ static inline void aq_armci_tick(void)
         aq_armci_give_way();
 }
 
-/* Longer copies go through Aqueduct, which chooses how by their length. */
+/* Bytes. Longer copies go through Aqueduct, which chooses a copy function by length. */
 #define AQ_ARMCI_SHORT_COPY 4096
 
-/* The peer of a contiguous transfer that is a short copy in mapped memory and has nothing to wait
- * for; NULL if it is not, or if anything is wrong with it. */
+/* Returns the peer if a contiguous transfer is a short copy in mapped memory. NULL: it is not, or
+ * an argument is wrong; the caller takes the general path. */
 static inline const struct aq_armci_peer *aq_armci_copied(const char *call, const void *src,
                                                           const void *dst, const void *remote,
                                                           int bytes, int proc)
@@ -224,7 +225,7 @@ static inline const struct aq_armci_peer *aq_armci_copied(const char *call, cons
     return peer;
 }
 
-/* The two may overlap: to oneself they are allowed to. */
+/* The two ranges may overlap, if the target is the caller. */
 static inline void aq_armci_copy(void *dst, const void *src, int bytes)
 {
     if (bytes == 8)
@@ -233,44 +234,43 @@ static inline void aq_armci_copy(void *dst, const void *src, int bytes)
         memmove(dst, src, (size_t)bytes);
 }
 
-/* A step of waiting for a word that another process changes: polls, and gives way the more the
- * longer. */
+/* One step of waiting for a word that another process changes: polls; then spins, yields or sleeps,
+ * by the number of steps. */
 void aq_armci_pause(unsigned *step);
 
 /* --- handles (armci_handle.c) --- */
 
-/* event is a part of what handle (NULL: the implicit one) stands for. owned is freed when it is
+/* Adds an event to handle (NULL: the implicit handle). owned is freed when the event is
  * complete. */
 void aq_armci_attach(armci_hdl_t *handle, int proc, gex_Event_t event, void *owned);
-/* The same for memory that the parts before it use. */
+/* Adds memory that earlier events of the handle use; it is freed with them. */
 void aq_armci_attach_owned(armci_hdl_t *handle, int proc, void *owned);
-/* All operations of all handles are complete; what explicit handles name is then complete too. */
+/* Completes all operations of all handles. */
 void aq_armci_complete_handles(void);
 
 /* --- aggregate handles (armci_aggregate.c) --- */
 
 struct aq_armci_batch;
-/* The batch of an aggregate handle, or NULL. */
+/* Returns the batch of an aggregate handle; NULL: it is another handle. */
 struct aq_armci_batch *aq_armci_batch_of(armci_hdl_t *handle);
 struct aq_armci_batch *aq_armci_batch_create(void);
 enum aq_armci_way { AQ_ARMCI_PUT, AQ_ARMCI_GET };
-/* One more piece; local is read or written until the handle's wait, unless is_value: then it is
- * copied now. */
+/* Adds a segment. local is used until the wait on the handle; if is_value, it is copied now. */
 void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum aq_armci_way way,
                         int proc, void *local, void *remote, size_t bytes, bool is_value);
-/* The same for a contiguous transfer by any handle: false if that collects nothing, or an argument
- * has to be looked at. */
+/* Adds a contiguous transfer. Returns false if the handle is not an aggregate one, or an argument
+ * is wrong. */
 bool aq_armci_batch_run(armci_hdl_t *handle, enum aq_armci_way way, int proc, void *local,
                         void *remote, int bytes);
 void aq_armci_batch_section(armci_hdl_t *handle, struct aq_armci_batch *batch,
                             enum aq_armci_way way, int proc,
                             const struct aq_armci_section *section);
-/* Starts what the batch holds. */
+/* Sends the segments of the batch. */
 void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch);
 
 /* --- transfers --- */
 
-/* A section of the strided format, checked: sizes as numbers of 64 bits, zero sizes gone. */
+/* A checked section of the strided format: 64-bit sizes, no level with a count of 1. */
 struct aq_armci_section {
     const char *call; /* for messages */
     void *src, *dst;
@@ -284,12 +284,12 @@ struct aq_armci_section {
 int aq_armci_section_init(const char *call, struct aq_armci_section *section, void *src,
                           const int *src_stride, void *dst, const int *dst_stride, const int *count,
                           int levels, int proc);
-/* The runs of a section, one after the other, level 1 fastest. */
+/* A cursor over the runs of a section; level 1 changes fastest. */
 struct aq_armci_cursor {
     const struct aq_armci_section *section;
     size_t index[ARMCI_MAX_STRIDE_LEVEL];
     char *src, *dst; /* the current run */
-    size_t done;     /* bytes of it that the user has dealt with */
+    size_t done;     /* bytes of the run that have been used */
 };
 void aq_armci_cursor_begin(struct aq_armci_cursor *at, const struct aq_armci_section *section);
 void aq_armci_cursor_next(struct aq_armci_cursor *at);
@@ -297,7 +297,7 @@ void aq_armci_cursor_next(struct aq_armci_cursor *at);
 /* Checks a vector call's descriptors: 0 or a FAIL code. */
 int aq_armci_check_giov(const char *call, const armci_giov_t *darr, int len, int proc);
 
-/* The transfers of armci_put.c and armci_get.c, for calls that are made of them. */
+/* The blocking put of a section. Returns 0. */
 int aq_armci_put_section(const struct aq_armci_section *section, int proc);
 
 /* --- adding (armci_add.c) --- */
@@ -305,7 +305,7 @@ int aq_armci_put_section(const struct aq_armci_section *section, int proc);
 /* The accumulate type of an operation code of either header, or -1. */
 int aq_armci_acc_type(int op);
 size_t aq_armci_acc_size(int type);
-/* dst += scale * src over n elements; neither need be aligned. */
+/* dst += scale * src over n elements of any alignment. */
 void aq_armci_add(int type, void *dst, const void *src, size_t n, const void *scale);
 
 /* --- handlers: the table is in armci_job.c --- */
@@ -358,17 +358,17 @@ static inline int aq_armci_source(gex_Token_t token)
 /* ARMCI_Malloc over the members of comm, whose world ranks are members[] (NULL: the world). */
 int aq_armci_malloc(void *ptr_arr[], armci_size_t bytes, MPI_Comm comm, const int *members, int n);
 int aq_armci_free(void *ptr, MPI_Comm comm);
-void aq_armci_forget_memory(void); /* ARMCI_Finalize: all that was left */
+void aq_armci_forget_memory(void); /* frees all allocations; for ARMCI_Finalize */
 
 void aq_armci_groups_start(void);
 void aq_armci_groups_end(void);
-/* The group of a call: group itself, or the world for NULL. */
+/* Returns group, or the world if group is NULL. */
 const ARMCI_Group *aq_armci_group(const ARMCI_Group *group);
 
 void aq_armci_domains_start(void);
 void aq_armci_domains_end(void);
-/* Of the caller's domain, and of the lowest ranks of all; MPI_COMM_NULL where the caller is none of
- * them. */
+/* The communicators of the caller's domain, of the first ranks of all domains, of a scope.
+ * MPI_COMM_NULL: the caller is no member. */
 MPI_Comm aq_armci_domain_comm(void);
 MPI_Comm aq_armci_masters_comm(void);
 MPI_Comm aq_armci_scope_comm(int scope);
@@ -378,11 +378,11 @@ void aq_armci_gpc_end(void);
 /* The mutex that ARMCI_Gpc_lock takes. */
 void aq_armci_gpc_mutex_start(void);
 
-/* MPI, such that the rank serves others while it waits. */
+/* MPI operations; while the rank waits it makes progress for other ranks. */
 void aq_armci_mpi_wait(MPI_Request *request);
 void aq_armci_mpi_barrier(MPI_Comm comm);
 void aq_armci_mpi_allgather(const void *mine, void *all, int bytes, MPI_Comm comm);
-/* Starts MPI if nobody has. */
+/* Starts MPI if the program has not. */
 void aq_armci_mpi_start(int *argc, char ***argv);
 
 #endif

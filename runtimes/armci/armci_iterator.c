@@ -1,5 +1,5 @@
 /*
- * armci_iterator.c - iterator.h: the pieces of a strided section, one after the other.
+ * armci_iterator.c - iterator.h: the segments of a strided section, one after the other. No state.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "iterator.h"

@@ -1,10 +1,13 @@
 /*
  * armci_job.c - starts and ends ARMCI; what ends the job when something is wrong.
  *
- * The job under ARMCI is over the ranks of a communicator (aqueduct_mpi.h): it starts with
- * ARMCI_Init and ends with ARMCI_Finalize, after which another can start over other ranks. MPI
- * names the ranks. If the conduit cannot be ended the job stays until the process ends, and a later
- * ARMCI_Init goes on with it.
+ * The Aqueduct job under ARMCI runs over the ranks of a communicator (aqueduct_mpi.h), with MPI's
+ * numbers. ARMCI_Init starts it and ARMCI_Finalize ends it; then another job can start over other
+ * ranks. A conduit that cannot end its job keeps it until the process ends, and a later ARMCI_Init
+ * uses the same job.
+ *
+ * Owns      aq_armci
+ * Threads   the program's; collective over the communicator
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -19,7 +22,7 @@
 struct aq_armci_job aq_armci;
 char *mp_group_name = (char *)"";
 
-/* --- what goes wrong --- */
+/* --- errors --- */
 
 void aq_armci_fatal(const char *format, ...)
 {
@@ -59,7 +62,7 @@ void armci_msg_abort(int code)
 
 void ARMCI_Cleanup(void)
 {
-    /* nothing outlives the processes: memory has no name in the system */
+    /* shared memory has no name in the system, so none of it outlives the processes */
 }
 
 void ARMCI_Error(const char *msg, int code)
@@ -90,8 +93,8 @@ int dassertp_fail(const char *cond, const char *file, const char *func, unsigned
 
 /* --- start --- */
 
-/* Words in the environment that make Aqueduct serve a program of MPI; what the user has set stays.
- * */
+/* Sets the environment variables that Aqueduct needs in an MPI program. Variables that the user has
+ * set stay. */
 static void choose_settings(void)
 {
     static const struct {
@@ -104,12 +107,12 @@ static void choose_settings(void)
     const char *conduit = getenv("GASNET_CONDUIT");
     int level = MPI_THREAD_SINGLE;
 
-    /* A rank that has ended by itself does not end the others: they may be busy with MPI, or
-     * another program part. */
+    /* A rank that has left main does not end the other ranks, which may still be in MPI calls or in
+     * another part of the program. */
     setenv("GASNET_EXITTIMEOUT", "86400", 0);
     MPI_Query_thread(&level);
     if (conduit != NULL && strcmp(conduit, "mpi") == 0 && level < MPI_THREAD_MULTIPLE) {
-        /* a thread of ours may not call MPI: targets serve in their own calls only */
+        /* the service thread may not call MPI: targets make progress in their own calls only */
         for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
             if (levels[i].level == level)
                 setenv("GASNET_MPI_THREAD", levels[i].name, 0);
@@ -177,8 +180,8 @@ static void find_peers(void)
     }
 }
 
-/* The segment: as large as it may be, for nobody knows what will be asked of it, and touched by
- * nobody. */
+/* Attaches the largest segment possible, since later ARMCI_Malloc calls are not known. Its pages
+ * take memory only when they are touched. */
 static void attach_segment(void)
 {
     const uintptr_t page = GASNET_PAGESIZE;
@@ -210,7 +213,7 @@ static bool is_other_job(MPI_Comm comm)
     return any != 0;
 }
 
-/* ARMCI cannot start over comm: its first rank says so. Ends the job. */
+/* Ends the job because ARMCI cannot start over comm. Rank 0 of comm prints the message. */
 static void refuse(MPI_Comm comm, const char *why)
 {
     int rank;
@@ -280,7 +283,7 @@ int PARMCI_Init(void)
 }
 AQ_ARMCI_TWIN(Init);
 
-/* 1 is success: Global Arrays looks for it. */
+/* Global Arrays expects 1 for success. */
 int PARMCI_Init_mpi_comm(MPI_Comm comm)
 {
     aq_armci_mpi_start(NULL, NULL);
@@ -347,11 +350,11 @@ int PARMCI_Finalize(void)
 }
 AQ_ARMCI_TWIN(Finalize);
 
-/* --- questions --- */
+/* --- limits of memory --- */
 
 void ARMCI_Set_shm_limit(unsigned long bytes)
 {
-    (void)bytes; /* memory is taken when it is touched; GASNET_MAX_SEGSIZE is the limit */
+    (void)bytes; /* pages take memory when they are touched; GASNET_MAX_SEGSIZE is the limit */
 }
 
 void ARMCI_Set_shmem_limit(unsigned long bytes)

@@ -1,5 +1,5 @@
 /*
- * armci_lock.c - the slow side of armci_lock.h: spin with growing pauses, then sleep.
+ * armci_lock.c - the slow path of armci_lock.h: spin with growing pauses, then sleep. No state.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_lock.h"
@@ -16,7 +16,7 @@ void aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns)
 {
     const struct timespec limit = { max_ns / 1000000000, max_ns % 1000000000 };
 
-    /* not the private kind: the word is in several processes. All results mean "look again" */
+    /* not FUTEX_PRIVATE: several processes map the word. Any result means: look again */
     syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, seen, &limit, NULL, 0);
 }
 
@@ -25,7 +25,7 @@ void aq_armci_futex_wake(_Atomic uint32_t *word)
     syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Whether the lock was taken while it was watched for a moment. */
+/* Returns 1 if the lock was taken within a short time. */
 static int spin(struct aq_armci_lock *lock)
 {
     for (int pauses = 1; pauses <= AQ_ARMCI_SPIN_MAX; pauses *= 2) {
@@ -33,7 +33,7 @@ static int spin(struct aq_armci_lock *lock)
 
         for (int i = 0; i < pauses; i++)
             aq_armci_cpu_pause();
-        /* relaxed look, so that the line is not taken from its holder in vain; acquire as in
+        /* relaxed: a load first, so that the cache line stays with the holder; acquire as in
          * aq_armci_lock_take() */
         if (atomic_load_explicit(&lock->word, memory_order_relaxed) == AQ_ARMCI_LOCK_FREE
             && atomic_compare_exchange_strong_explicit(&lock->word, &seen, AQ_ARMCI_LOCK_HELD,
@@ -47,8 +47,8 @@ void aq_armci_lock_wait(struct aq_armci_lock *lock)
 {
     if (spin(lock))
         return;
-    /* acquire as in aq_armci_lock_take(). Who sleeps takes the lock as contended: others may sleep
-     * too */
+    /* acquire as in aq_armci_lock_take(). A waiter that has slept takes the lock as CONTENDED:
+     * other waiters may sleep, too */
     while (atomic_exchange_explicit(&lock->word, AQ_ARMCI_LOCK_CONTENDED, memory_order_acquire)
            != AQ_ARMCI_LOCK_FREE)
         aq_armci_futex_wait(&lock->word, AQ_ARMCI_LOCK_CONTENDED, 1000000000);

@@ -2,10 +2,10 @@
  * armci_lock.h - a lock in memory that several processes share: one word, and a sleep in the
  * kernel.
  *
- * Threads   any thread of any process that maps the word; the holder makes no call that could wait
+ * Threads   any thread of any process that maps the word. The holder makes no call that could wait
  *           for another rank
- * States    FREE -> HELD <-> CONTENDED; a waiter leaves CONTENDED behind, so that the holder wakes
- *           one
+ * States    FREE -> HELD <-> CONTENDED. A waiter sets CONTENDED before it sleeps, so that the
+ *           holder wakes one waiter
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -17,7 +17,8 @@
 
 enum { AQ_ARMCI_LOCK_FREE, AQ_ARMCI_LOCK_HELD, AQ_ARMCI_LOCK_CONTENDED };
 
-/* A line of its own: neighbours in an array do not slow each other. Zero bytes are a free lock. */
+/* Each lock has a cache line: locks of an array do not slow each other. A lock of zero bytes is
+ * free. */
 struct aq_armci_lock {
     _Alignas(64) _Atomic uint32_t word;
 };
@@ -29,8 +30,8 @@ static inline void aq_armci_lock_take(struct aq_armci_lock *lock)
 {
     uint32_t seen = AQ_ARMCI_LOCK_FREE;
 
-    /* acquire: pairs with the release of the last holder, whose writes are visible from here on;
-     * relaxed when it fails, for then the wait acquires */
+    /* acquire: pairs with the release in aq_armci_lock_give(): the writes of the last holder are
+     * visible. relaxed on failure: then aq_armci_lock_wait() acquires */
     if (!atomic_compare_exchange_strong_explicit(&lock->word, &seen, AQ_ARMCI_LOCK_HELD,
                                                  memory_order_acquire, memory_order_relaxed))
         aq_armci_lock_wait(lock);
@@ -38,14 +39,14 @@ static inline void aq_armci_lock_take(struct aq_armci_lock *lock)
 
 static inline void aq_armci_lock_give(struct aq_armci_lock *lock)
 {
-    /* release: what the holder wrote is visible to who takes it next */
+    /* release: pairs with the acquire of the next holder, who sees what this holder wrote */
     if (atomic_exchange_explicit(&lock->word, AQ_ARMCI_LOCK_FREE, memory_order_release)
         == AQ_ARMCI_LOCK_CONTENDED)
         aq_armci_lock_wake(lock);
 }
 
-/* The kernel's sleep and wake on a word that processes share; the sleep ends after at most max_ns.
- * */
+/* The kernel's sleep and wake-up on a word that processes share. A sleep ends after at most max_ns
+ * nanoseconds. */
 void aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns);
 void aq_armci_futex_wake(_Atomic uint32_t *word);
 

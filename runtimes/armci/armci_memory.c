@@ -1,9 +1,11 @@
 /*
- * armci_memory.c - memory that others reach: ARMCI_Malloc and its like, and what a process makes
- * alone.
+ * armci_memory.c - memory that other ranks reach: ARMCI_Malloc and the calls like it, and
+ * ARMCI_Memget; local memory.
  *
- * Each rank allocates in its own segment and tells the others where. A failure of one is the
- * failure of all.
+ * Each rank allocates in its own segment, and an allgather exchanges the addresses. If one rank
+ * fails, all ranks fail.
+ *
+ * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -12,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a rank tells of its part; where is NULL if it asked for nothing. */
+/* What a rank contributes to the allgather. where is NULL if the rank asked for 0 bytes. */
 struct part {
     void *where;
     uint64_t failed;
 };
 
-/* Memory for others. */
+/* Allocates memory that other ranks may reach. */
 static void *allocate(size_t bytes)
 {
     void *ptr = aq_armci_heap_alloc(aq_armci.heap, bytes);
@@ -79,7 +81,8 @@ int aq_armci_malloc(void *ptr_arr[], armci_size_t bytes, MPI_Comm comm, const in
     return 0;
 }
 
-/* Whatever anybody has started on the memory has arrived before its owner reuses it. */
+/* After the barrier every operation that a member has started on the memory has arrived, so its
+ * owner may reuse it. */
 int aq_armci_free(void *ptr, MPI_Comm comm)
 {
     aq_armci_complete_handles();
@@ -152,8 +155,7 @@ int ARMCI_Free_group(void *ptr, ARMCI_Group *group)
     return of->rank < 0 ? FAIL : aq_armci_free(ptr, of->comm);
 }
 
-/* --- local memory: from the segment too, so that transfers find it where the network knows it ---
- * */
+/* --- local memory: also from the segment, which the network may have registered --- */
 
 void *PARMCI_Malloc_local(armci_size_t bytes)
 {
@@ -173,7 +175,7 @@ int PARMCI_Free_local(void *ptr)
 }
 AQ_ARMCI_TWIN(Free_local);
 
-/* --- memory of one process, described for others --- */
+/* --- memory that one rank allocates alone, described for other ranks --- */
 
 void PARMCI_Memget(size_t bytes, armci_meminfo_t *meminfo, int flag)
 {

@@ -1,7 +1,12 @@
 /*
- * armci_msg.c - the message layer: MPI, with the rank serving others while it waits.
+ * armci_msg.c - the message layer over MPI. A rank that waits for MPI makes progress for other
+ * ranks.
  *
- * Messages to oneself are kept in a list, for a program may send one before it asks for it.
+ * Messages of a rank to itself are stored in a list, since a program may send one before it
+ * receives it.
+ *
+ * Owns      the list of messages to oneself
+ * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -37,7 +42,7 @@ void aq_armci_mpi_start(int *argc, char ***argv)
     MPI_Initialized(&is_up);
     if (is_up)
         return;
-    /* over the mpi conduit a thread of Aqueduct calls MPI beside the program's */
+    /* over the mpi conduit a thread of Aqueduct calls MPI at the same time as the program */
     if (conduit != NULL && strcmp(conduit, "mpi") == 0)
         level = MPI_THREAD_MULTIPLE;
     MPI_Init_thread(argc, argv, level, &level);
@@ -73,7 +78,7 @@ void aq_armci_mpi_allgather(const void *mine, void *all, int bytes, MPI_Comm com
     aq_armci_mpi_wait(&request);
 }
 
-/* Valid before ARMCI_Init too. */
+/* The world of ARMCI; before ARMCI_Init that of MPI. */
 static MPI_Comm world_comm(void)
 {
     return aq_armci.running ? aq_armci.comm : MPI_COMM_WORLD;
@@ -142,7 +147,7 @@ static void send_to_self(int tag, const void *buf, int len)
     *last = message;
 }
 
-/* Whether there was one with this tag. */
+/* Receives a message with this tag from the list. False if there is none. */
 static bool receive_from_self(int tag, void *buf, int buflen, int *msglen)
 {
     for (struct message **link = &to_self; *link != NULL; link = &(*link)->next) {
@@ -175,7 +180,7 @@ void armci_msg_snd(int tag, void *buf, int len, int to)
     aq_armci_mpi_wait(&request);
 }
 
-/* from may be MPI_ANY_SOURCE; returns the sender. */
+/* Receives a message. from may be MPI_ANY_SOURCE. Returns the sender. */
 static int receive(int tag, void *buf, int buflen, int *msglen, int from)
 {
     MPI_Request request;
@@ -255,8 +260,8 @@ void armci_msg_bcast(void *buf, int len, int root)
     armci_msg_brdcst(buf, len, root);
 }
 
-/* The number of a world rank in comm; its first member where it is none, as a root outside a domain
- * is. */
+/* Returns the rank in comm of a world rank; 0 if it is not in comm, as the root of a broadcast over
+ * a domain may be. */
 static int rank_in(MPI_Comm comm, int world_rank)
 {
     MPI_Group world_group, group;
@@ -316,8 +321,7 @@ void armci_grp_clus_brdcst(void *buf, int len, int grp_master, int grp_clus_npro
 
 /* --- trees --- */
 
-/* The world ranks of a scope are not consecutive for the masters: rank i of the scope's
- * communicator is this one. */
+/* Returns the world rank of rank i of comm. */
 static int world_rank_of(MPI_Comm comm, int i)
 {
     MPI_Group world_group, group;

@@ -1,17 +1,20 @@
 /*
- * armci_mutex.c - mutexes: words in their host's segment, taken by compare-and-swap or by message.
+ * armci_mutex.c - mutexes: words in the segment of their host, taken by compare-and-swap or by
+ * message.
  *
  * Owns      one set of mutexes for each ARMCI_Create_mutexes or ARMCIX_Create_mutexes_hdl, and one
- *           mutex a rank that ARMCI_Gpc_lock takes
- * States    a word is a sum of bits: HELD; SLEEPERS, who wait in the kernel; QUEUE, who wait
- *           elsewhere, a list by rank (a rank waits for one mutex at a time). An unlock of a plain
- *           HELD is one instruction
- * Queue     under its set's lock. Ranks that share memory with the host do everything themselves.
- *           For the others the host's handler does it; a handler may speak to its sender alone, so
- *           a remote unlocker is told who is next, and tells that rank
- * Turns     with a queue and contenders on the host the mutex goes to one and the other in turn; it
- *           is let go only for contenders that will surely take it, for nobody would then serve the
- *           queue
+ *           mutex for each rank, which ARMCI_Gpc_lock takes
+ * States    a word is a sum of bits: HELD; SLEEPERS: ranks wait in the kernel; QUEUE: remote ranks
+ *           wait in a list by rank (a rank waits for one mutex at a time). An unlock of a word that
+ *           is HELD alone is one instruction
+ * Queue     under the lock of its part. Ranks that share memory with the host do all steps
+ *           themselves. For remote ranks the host's handler does them. A handler may send to its
+ *           sender only, so its reply to a remote unlock names the next rank, and the rank that
+ *           unlocks sends the grant
+ * Fairness  if a queue and local contenders exist, the mutex goes to each in turn. The mutex is
+ *           made free only if a contender is certain to take it: a free mutex would leave the queue
+ *           unserved
+ * Threads   the program's; the handlers run on it or on the service thread
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -25,38 +28,40 @@
 
 enum { HELD = 1, SLEEPERS = 2, QUEUE = 4 };
 enum { REFUSED, GRANTED, QUEUED };
-enum { UNANSWERED = -2, NOT_HELD = -3 }; /* instead of the rank that is next */
+enum { UNANSWERED = -2, NOT_HELD = -3 }; /* values in place of the next rank */
 
-#define SLEEP_NS 1000000 /* a sleeper looks so often whether it has to serve others */
+#define SLEEP_NS 1000000 /* longest sleep before a waiting rank makes progress for other ranks */
 #define SPINS    100
 
 struct mutex {
     _Alignas(64) _Atomic uint32_t word;
     int32_t head, tail;         /* of the queue: ranks, -1 for none */
-    _Atomic int32_t contenders; /* ranks that map it and want it, asleep or not */
-    int32_t slept;              /* the last turn was one of theirs */
-    int32_t owner;              /* debug builds: the rank that holds it */
+    _Atomic int32_t contenders; /* ranks that map the mutex and wait for it, asleep or not */
+    int32_t slept;              /* 1: the last turn went to a contender */
+    int32_t owner;              /* debug builds: the rank that holds the mutex */
 };
 
-/* One host's part of a set, in its segment. */
+/* The part of a set that one host has in its segment. */
 struct part {
     struct aq_armci_lock lock;
     int32_t count;
     int32_t pad;
-    /* count mutexes; then for each rank the next in its queue */
+    /* behind this: count mutexes; then, for each rank, the next rank in its queue */
 };
 
 struct armcix_mutex_hdl_s {
     void **
-        parts; /* by world rank, as the caller addresses them; NULL where the group has no member */
+        parts; /* by world rank, the caller's addresses; NULL: the rank is no member of the group */
     int *counts;
     MPI_Comm comm;
 };
 
-static struct armcix_mutex_hdl_s *the_set; /* ARMCI_Create_mutexes' */
+static struct armcix_mutex_hdl_s *the_set; /* of ARMCI_Create_mutexes */
 static struct armcix_mutex_hdl_s *gpc_set;
-static _Atomic int answer = -1; /* the host's, to this rank's lock request; one at a time */
-static _Atomic bool granted;    /* by the last holder, for a request whose answer is QUEUED */
+/* The answer of the host to this rank's lock request, of which one is under way at a time; -1: none
+ * yet. granted: set by the last holder's message, for a request whose answer is QUEUED. */
+static _Atomic int answer = -1;
+static _Atomic bool granted;
 static _Atomic int successor = UNANSWERED;
 
 static struct mutex *mutex_at(struct part *part, int mutex)
@@ -75,7 +80,7 @@ static size_t part_size(int count)
            + (size_t)aq_armci.nproc * sizeof(int32_t);
 }
 
-/* --- where the host's memory is mapped --- */
+/* --- the memory of the host is mapped --- */
 
 static bool try_take(struct mutex *mutex)
 {
@@ -86,7 +91,8 @@ static bool try_take(struct mutex *mutex)
                                                    memory_order_relaxed);
 }
 
-/* Takes the mutex if it is free, whoever sleeps; else leaves word with the bits that were seen. */
+/* Takes the mutex if it is free, and keeps its other bits. *word receives the bits that were
+ * read. */
 static bool take_keeping(struct mutex *mutex, uint32_t extra, uint32_t *word)
 {
     /* relaxed: the compare-and-swap acquires */
@@ -107,12 +113,12 @@ static void take(struct mutex *mutex)
             return;
         aq_armci_cpu_pause();
     }
-    /* relaxed: who unlocks reads it only to choose, and it is not less than what matters: see
-     * give() */
+    /* relaxed: give() only chooses by the count, and a contender counts itself before it can take
+     * the mutex */
     atomic_fetch_add_explicit(&mutex->contenders, 1, memory_order_relaxed);
-    /* who has slept does not know whether it was the last: SLEEPERS stays behind it */
+    /* a rank that has slept sets SLEEPERS, since other ranks may still sleep */
     while (!take_keeping(mutex, SLEEPERS, &word)) {
-        /* release: the count is seen with it. A failure means that the word has changed */
+        /* release: the count is visible with the bit. A failure means that the word has changed */
         if (!(word & SLEEPERS)
             && !atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | SLEEPERS,
                                                         memory_order_release, memory_order_relaxed))
@@ -125,12 +131,12 @@ static void take(struct mutex *mutex)
 
 static void wake_sleeper(struct mutex *mutex)
 {
-    /* release: the holder's writes are seen by who takes it */
+    /* release: the next holder sees the writes of this holder */
     atomic_fetch_and_explicit(&mutex->word, ~(uint32_t)(HELD | SLEEPERS), memory_order_release);
     aq_armci_futex_wake(&mutex->word);
 }
 
-/* Gives the mutex back if nobody waits for it. */
+/* Releases the mutex if no rank waits for it. */
 static bool try_give(struct mutex *mutex)
 {
     uint32_t word = HELD;
@@ -140,7 +146,8 @@ static bool try_give(struct mutex *mutex)
                                                    memory_order_relaxed);
 }
 
-/* Returns the rank that holds the mutex from now on and has to be told so, or -1. */
+/* Releases the mutex. Returns the rank of the queue that holds it from now on, to which the caller
+ * sends a grant; -1: none. */
 static int give(struct part *part, struct mutex *mutex)
 {
     uint32_t word;
@@ -149,8 +156,9 @@ static int give(struct part *part, struct mutex *mutex)
     if (try_give(mutex))
         return -1;
     aq_armci_lock_take(&part->lock);
-    word = atomic_load_explicit(&mutex->word, memory_order_acquire); /* pairs with who set QUEUE */
-    /* relaxed: who counts itself takes the mutex before it stops counting, and nobody takes it
+    word = atomic_load_explicit(&mutex->word,
+                                memory_order_acquire); /* pairs with the release that sets QUEUE */
+    /* relaxed: a contender takes the mutex before it leaves the count, and no rank takes the mutex
      * while it is held */
     if (!(word & QUEUE)
         || (atomic_load_explicit(&mutex->contenders, memory_order_relaxed) > 0 && !mutex->slept)) {
@@ -162,14 +170,14 @@ static int give(struct part *part, struct mutex *mutex)
             mutex->owner = next;
         mutex->slept = 0;
         mutex->head = next_of(part)[next];
-        if (mutex->head < 0) /* release, relaxed would do: the lock orders the queue */
+        if (mutex->head < 0) /* the lock orders the queue; relaxed would suffice */
             atomic_fetch_and_explicit(&mutex->word, ~(uint32_t)QUEUE, memory_order_release);
     }
     aq_armci_lock_give(&part->lock);
     return next;
 }
 
-/* The same for rank, unless a debug build knows that it does not hold the mutex. */
+/* give() for rank. A debug build returns NOT_HELD if the rank does not hold the mutex. */
 static int give_for(struct part *part, struct mutex *mutex, int rank)
 {
     if (AQ_ARMCI_CHECKS) {
@@ -180,7 +188,7 @@ static int give_for(struct part *part, struct mutex *mutex, int rank)
     return give(part, mutex);
 }
 
-/* For a rank elsewhere: takes the mutex, or notes who wants it. */
+/* For a remote rank: takes the mutex, or appends the rank to the queue. */
 static int take_or_queue(struct part *part, struct mutex *mutex, int rank, bool try_only)
 {
     uint32_t word;
@@ -192,7 +200,7 @@ static int take_or_queue(struct part *part, struct mutex *mutex, int rank, bool 
             state = GRANTED;
             break;
         }
-        /* release: who unlocks and sees QUEUE looks at the list under the lock */
+        /* release: pairs with the acquire in give(), which reads the queue under the lock */
         if (try_only || (word & QUEUE)
             || atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | QUEUE,
                                                        memory_order_release, memory_order_relaxed))
@@ -266,11 +274,12 @@ void aq_armci_on_unlock_reply(gex_Token_t token, gex_AM_Arg_t next)
                           memory_order_release); /* pairs with the acquire of unlock() */
 }
 
-/* The grant is another rank's message and may come before the host's answer. Both are waited for:
- * an answer that came later would be taken for that of the next request. */
+/* The grant is a message of another rank and may arrive before the answer of the host. The rank
+ * waits for both: an answer that arrived later would be taken for the answer to the next
+ * request. */
 static bool lock_is_answered(int *state_out)
 {
-    /* acquire, both: what the last holder did is seen */
+    /* acquire, both: the writes of the last holder are visible */
     *state_out = atomic_load_explicit(&answer, memory_order_acquire);
     if (*state_out == QUEUED && atomic_load_explicit(&granted, memory_order_acquire))
         *state_out = GRANTED;
@@ -281,7 +290,7 @@ static int lock_remote(void *part, int mutex, int proc, bool try_only)
 {
     int state;
 
-    /* relaxed, both: the request is sent after them */
+    /* relaxed, both: they precede the request */
     atomic_store_explicit(&answer, -1, memory_order_relaxed);
     atomic_store_explicit(&granted, false, memory_order_relaxed);
     gex_AM_RequestShort4(aq_armci.tm, (gex_Rank_t)proc, AQ_ARMCI_HANDLE_LOCK, 0, high_word(part),
@@ -293,7 +302,7 @@ static int lock_remote(void *part, int mutex, int proc, bool try_only)
 static int unlock_remote(void *part, int mutex, int proc)
 {
     atomic_store_explicit(&successor, UNANSWERED,
-                          memory_order_relaxed); /* the request is sent after it */
+                          memory_order_relaxed); /* before the request is sent */
     gex_AM_RequestShort3(aq_armci.tm, (gex_Rank_t)proc, AQ_ARMCI_HANDLE_UNLOCK, 0, high_word(part),
                          low_word(part), mutex);
     GASNET_BLOCKUNTIL(atomic_load_explicit(&successor, memory_order_acquire)
@@ -325,7 +334,7 @@ static void part_init(struct part *part, int count)
         mutex_at(part, i)->head = -1;
         mutex_at(part, i)->owner = -1;
     }
-    /* release: who takes the lock, the service thread too, sees the rest */
+    /* release: a thread that takes the lock, the service thread too, sees the rest */
     atomic_store_explicit(&part->lock.word, AQ_ARMCI_LOCK_FREE, memory_order_release);
 }
 
@@ -427,8 +436,8 @@ int PARMCI_Destroy_mutexes(void)
 }
 AQ_ARMCI_TWIN(Destroy_mutexes);
 
-/* The mutex, if it is there and its host's memory is mapped; NULL asks lock() or unlock() to look
- * closer. */
+/* Returns the mutex if it exists and the memory of its host is mapped. NULL: lock() or unlock()
+ * checks the arguments and takes the slow path. */
 static inline struct mutex *mapped_mutex(int mutex, int proc)
 {
     const struct armcix_mutex_hdl_s *set = the_set;
@@ -447,7 +456,7 @@ void PARMCI_Lock(int mutex, int proc)
     if (AQ_LIKELY(mapped != NULL && try_take(mapped)))
         return;
     if (the_set == NULL && aq_armci.running && aq_armci.nproc == 1)
-        return; /* with one process GA makes none */
+        return; /* with one rank Global Arrays makes no mutexes */
     lock("ARMCI_Lock", the_set, mutex, proc, false);
 }
 AQ_ARMCI_TWIN(Lock);

@@ -1,5 +1,8 @@
 /*
- * armci_notify.c - notifications between pairs: a count of the sender's at the receiver.
+ * armci_notify.c - notifications between two ranks: the sender writes a count at the receiver.
+ *
+ * Owns      notified[] in the control block of each segment; the counts of struct aq_armci_peer
+ * Threads   the program's
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_impl.h"
@@ -13,7 +16,8 @@ int parmci_notify(int proc)
     aq_armci_check_proc("armci_notify", proc);
     peer = aq_armci_order_after(proc);
     peer->notify_sent++;
-    if (aq_armci_is_local(peer)) /* release: what was put before is seen by who sees the count */
+    if (aq_armci_is_local(
+            peer)) /* release: a rank that reads the count reads what was put before */
         atomic_store_explicit(&peer->control->notified[aq_armci.me], peer->notify_sent,
                               memory_order_release);
     else

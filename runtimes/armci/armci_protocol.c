@@ -1,14 +1,15 @@
 /*
- * armci_protocol.c - pipelines of chunks through buffers, gets that the target puts, and what says
- * which way is taken.
+ * armci_protocol.c - the protocols of contiguous transfers between ranks without shared memory:
+ * pipelines of chunks through buffers, gets that the target's service thread puts; the settings
+ * that choose one; counters.
  *
- * The direct way is the automatic one: conduits cut, overlap and register by themselves, and read
- * and write the program's memory. The others are for networks and systems where that is not to be
- * had, and for comparison.
+ * The direct protocol is the automatic choice: the conduit fragments, overlaps and registers, and
+ * reads and writes the program's memory. The other protocols are for networks without that, and for
+ * comparison.
  *
- * Owns      buffers in the own segment, made when first needed: a ring, in the order of use
- * States    a buffer is FREE, or busy until the event of its put or get, or the answer of its
- *           request, is there
+ * Owns      a ring of buffers in the own segment, allocated at first use
+ * States    a buffer is free, or busy until its put or get is complete or its request is answered
+ * Threads   the program's; the handlers run on it or on the service thread
  * Wire      AQ_ARMCI_HANDLE_ASSIST(source, destination, bytes, slot) -> a Long reply to the
  *           destination with AQ_ARMCI_HANDLE_ASSIST_DONE(slot)
  * See       J. Nieplocha and others: one-sided communication over Myrinet/GM, and the overview of
@@ -30,7 +31,7 @@ unsigned long aq_armci_counters[AQ_ARMCI_COUNT_END];
 static void finish_all(void);
 static void drop_buffers(void);
 
-/* A setting with words for its values, or a number between two; the first word is the default. */
+/* A setting whose values are words, the first of them the default; or a number in a range. */
 struct setting {
     const char *name;
     const char *words[5];
@@ -58,7 +59,7 @@ static int word_index(const struct setting *setting, const char *value)
     return -1;
 }
 
-/* The number of a word, or the number itself; -1 if it is none. */
+/* Returns the number of a word, or the number itself; -1 if the value is not allowed. */
 static long value_of(const struct setting *setting, const char *value)
 {
     char *end;
@@ -110,9 +111,9 @@ void aq_armci_protocol_prepare(void)
         setenv("GASNET_VIS_MAXCHUNK", "1G", 0);
 }
 
-/* By aq-bench's measurements: what a conduit sends in messages is worth packing if it is put in
- * runs below 16 KiB, or got. MPI's windows take each run as cheaply as a message, and without the
- * target. */
+/* By the measurements of aq-bench: over conduits that send sections in messages, packing is faster
+ * for puts of runs below 16 KiB, and for all gets. An MPI window transfers a run at the cost of a
+ * message, and without the target. */
 static void choose_runs(void)
 {
     const char *conduit = gasnet_getenv("GASNET_CONDUIT");
@@ -195,15 +196,15 @@ static void print_counters(void)
 struct buffer {
     char *data;
     gex_Event_t event;   /* of its put or get */
-    _Atomic int pending; /* its request has not been answered */
+    _Atomic int pending; /* 1: its request has not been answered */
     int proc;
-    char *dst; /* gets: where the bytes go; NULL if they are there */
+    char *dst; /* gets: where the bytes are to be copied; NULL: nowhere */
     size_t bytes;
 };
 
 static struct buffer ring[AQ_ARMCI_MAX_BUFFERS];
-static int at;   /* the next to use */
-static int busy; /* that may be in use */
+static int at;   /* index of the next buffer to use */
+static int busy; /* number of buffers that may be in use */
 
 static void make_buffers(void)
 {
@@ -219,7 +220,7 @@ static void make_buffers(void)
     }
 }
 
-/* The buffer's transfer is complete, and the bytes of a get are where they belong. */
+/* Waits until the transfer of the buffer is complete, and copies the bytes of a get to dst. */
 static void finish(struct buffer *buffer)
 {
     if (buffer->event != GEX_EVENT_INVALID)
@@ -243,7 +244,7 @@ static bool is_under_way(struct buffer *buffer)
                   != 0; /* finish() acquires */
 }
 
-/* The next buffer, free. */
+/* Returns the next buffer, after waiting until it is free. */
 static struct buffer *take_buffer(int proc)
 {
     struct buffer *buffer = &ring[at];
@@ -257,7 +258,7 @@ static struct buffer *take_buffer(int proc)
     return buffer;
 }
 
-/* Buffers in the order of their use, the oldest first. */
+/* Waits for all buffers in the order of their use, the oldest first. */
 static void finish_all(void)
 {
     for (; busy > 0; busy--)
@@ -288,9 +289,9 @@ void aq_armci_protocol_end(void)
     memset(aq_armci_counters, 0, sizeof(aq_armci_counters));
 }
 
-/* The chunk that begins after done bytes. The first is small, so that the pipeline starts sooner.
- * Each next one is twice as large until they are whole: where the wire is half as fast as a copy,
- * or slower, a chunk's copy ends before the wire is done with the one before. */
+/* Returns the bytes of the chunk that begins at offset done. The first chunk is small, so that the
+ * pipeline starts early. Each next chunk is twice as large, up to the full size: if the wire is at
+ * most half as fast as a copy, a chunk is copied before the wire has sent the chunk before it. */
 static size_t chunk_after(size_t done, size_t bytes)
 {
     const size_t chunk = aq_armci_protocol.chunk, next = done + aq_armci_protocol.first;
@@ -340,7 +341,7 @@ static void *pointer_of(gex_AM_Arg_t high, gex_AM_Arg_t low)
     return (void *)((uintptr_t)(uint32_t)high << 32 | (uint32_t)low);
 }
 
-/* At the target: the bytes go straight to where the requester wants them. */
+/* At the target: replies with the bytes, straight to the address that the request names. */
 void aq_armci_on_assist(gex_Token_t token, gex_AM_Arg_t source_high, gex_AM_Arg_t source_low,
                         gex_AM_Arg_t dest_high, gex_AM_Arg_t dest_low, gex_AM_Arg_t bytes,
                         gex_AM_Arg_t slot)
@@ -363,13 +364,13 @@ static void request_chunk(struct buffer *buffer, const char *owner, char *dest, 
     const uintptr_t source = (uintptr_t)owner, to = (uintptr_t)dest;
 
     atomic_store_explicit(&buffer->pending, 1,
-                          memory_order_relaxed); /* the request is sent after it */
+                          memory_order_relaxed); /* before the request is sent */
     gex_AM_RequestShort6(aq_armci.tm, (gex_Rank_t)buffer->proc, AQ_ARMCI_HANDLE_ASSIST, 0,
                          high_word(source), low_word(source), high_word(to), low_word(to),
                          (gex_AM_Arg_t)n, (gex_AM_Arg_t)(buffer - ring));
 }
 
-/* A reply can write to the own segment alone; other memory is reached through a buffer. */
+/* A Long reply can write to the own segment only. Other memory is reached through a buffer. */
 static bool is_in_segment(const void *ptr, size_t bytes)
 {
     const struct aq_armci_peer *self = &aq_armci.peers[aq_armci.me];

@@ -1,6 +1,9 @@
 /*
- * armci_protocol.h - the ways in which bytes go to and come from a rank that shares no memory with
- * the caller: settings that force one, and counters that show which were used.
+ * armci_protocol.h - the protocols of transfers between ranks that share no memory: settings that
+ * force one, and counters that show which were used.
+ *
+ * Owns      aq_armci_protocol, aq_armci_counters
+ * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -10,18 +13,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* AQ_ARMCI_PUT, AQ_ARMCI_GET: how a contiguous transfer goes. */
+/* AQ_ARMCI_PUT, AQ_ARMCI_GET: the protocol of a contiguous transfer. */
 enum aq_armci_way_of {
     AQ_ARMCI_WAY_AUTO,
     AQ_ARMCI_WAY_DIRECT,   /* one put or get, from or to the program's memory */
     AQ_ARMCI_WAY_BUFFERED, /* chunk by chunk through buffers of the segment */
-    AQ_ARMCI_WAY_ASSISTED, /* gets: the target's service thread puts the chunks */
+    AQ_ARMCI_WAY_ASSISTED, /* gets only: the target's service thread puts the chunks */
 };
 
-/* AQ_ARMCI_STRIDED: how a section goes. */
+/* AQ_ARMCI_STRIDED: the protocol of a section. */
 enum aq_armci_strided {
-    AQ_ARMCI_STRIDED_AUTO,     /* one call, whose runs are packed if they are short */
-    AQ_ARMCI_STRIDED_PACKED,   /* one call, whose runs are packed whatever their length */
+    AQ_ARMCI_STRIDED_AUTO,     /* one call, which packs short runs */
+    AQ_ARMCI_STRIDED_PACKED,   /* one call, which packs all runs */
     AQ_ARMCI_STRIDED_SEGMENTS, /* a put or get for each run */
 };
 
@@ -30,8 +33,8 @@ enum aq_armci_strided {
 struct aq_armci_protocol {
     enum aq_armci_way_of put, get;
     enum aq_armci_strided strided;
-    size_t long_put, long_get; /* runs of so many bytes go by themselves: AUTO */
-    bool aggregate; /* AQ_ARMCI_AGGREGATE: what an aggregate handle collects goes together */
+    size_t long_put, long_get; /* AUTO: runs of at least so many bytes go one by one */
+    bool aggregate; /* AQ_ARMCI_AGGREGATE: operations of an aggregate handle go as one transfer */
     bool stats;     /* AQ_ARMCI_STATS: the counters are printed at the end */
     int buffers;    /* AQ_ARMCI_BUFFERS */
     size_t chunk;   /* AQ_ARMCI_CHUNK: bytes of a buffer */
@@ -39,9 +42,9 @@ struct aq_armci_protocol {
 };
 extern struct aq_armci_protocol aq_armci_protocol;
 
-/* What only transfers between ranks without common memory count. */
+/* Counters of transfers between ranks that share no memory. */
 #define AQ_ARMCI_COUNTERS(X)                                           \
-    X(put_direct) /* contiguous puts, each way */                      \
+    X(put_direct) /* contiguous puts by protocol */                    \
     X(put_buffered)                                                    \
     X(put_chunks) /* of the buffered ones */                           \
     X(get_direct)                                                      \
@@ -64,21 +67,21 @@ enum aq_armci_counter { AQ_ARMCI_COUNTERS(AQ_ARMCI_COUNTER_ID) AQ_ARMCI_COUNT_EN
 extern unsigned long aq_armci_counters[AQ_ARMCI_COUNT_END];
 #define AQ_ARMCI_COUNT(name, n) (aq_armci_counters[AQ_ARMCI_COUNT_##name] += (unsigned long)(n))
 
-/* Before Aqueduct starts: what it has to know. After: the rest. At the end of ARMCI: buffers and
- * report. */
+/* prepare: before Aqueduct starts, sets what Aqueduct reads. start: afterwards, reads the settings.
+ * end: frees the buffers and prints the counters. */
 void aq_armci_protocol_prepare(void);
 void aq_armci_protocol_start(void);
 void aq_armci_protocol_end(void);
 
-/* A section of such runs goes by segments. */
+/* Returns true if a section with runs of so many bytes goes run by run. */
 bool aq_armci_by_segments(size_t run, bool is_put);
 
-/* A contiguous transfer of bytes > 0 with proc, whose memory is not mapped, by the chosen way if it
- * is not the direct one: true if it is done. The source of a put may then be reused; a get is
- * complete. */
+/* Transfers bytes > 0 to or from proc, whose memory is not mapped, by a protocol with buffers.
+ * Returns false if the direct protocol is chosen: the caller then does the transfer. True: the
+ * source of the put may be reused; the get is complete. */
 bool aq_armci_put_chunks(int proc, void *owner, const void *src, size_t bytes);
 bool aq_armci_get_chunks(int proc, void *dst, const void *owner, size_t bytes);
-/* Waits for chunks of puts to proc that have not arrived. */
+/* Waits until the chunks of puts to proc have arrived. */
 void aq_armci_wait_chunks(int proc);
 
 #endif

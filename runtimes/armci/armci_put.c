@@ -1,8 +1,12 @@
 /*
  * armci_put.c - contiguous and strided put, with flag or without, and values.
  *
- * A blocking put to another host returns when its source may be reused; its event stays with the
- * target until the next operation on it. Memory that is mapped here is written at once.
+ * A blocking put to a rank without shared memory returns when its source may be reused. The event
+ * of the put stays in struct aq_armci_peer, and the next operation on that rank waits for it. A put
+ * to mapped memory is a copy.
+ *
+ * Threads   the program's
+ * Order     aq_armci_order_after(): operations on one target take effect in the order of the calls
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -10,7 +14,7 @@
 
 #include <string.h>
 
-/* A blocking put's event: what is still on its way. */
+/* Stores the event of a blocking put, for the next operation on proc. */
 static void keep(int proc, gex_Event_t event)
 {
     if (event == GEX_EVENT_INVALID)
@@ -25,7 +29,7 @@ static void put_run(const struct aq_armci_section *section, int proc)
 
     aq_armci_check_range(section->call, section->dst, section->bytes, proc);
     if (proc == aq_armci.me) {
-        memmove(section->dst, section->src, section->bytes); /* to oneself the two may overlap */
+        memmove(section->dst, section->src, section->bytes); /* the two ranges may overlap */
         return;
     }
     if (!aq_armci_is_local(peer)
@@ -35,7 +39,7 @@ static void put_run(const struct aq_armci_section *section, int proc)
                              section->src, section->bytes, GEX_EVENT_NOW, 0));
 }
 
-/* A put for each run; the sources may be reused as lc_opt says. */
+/* Starts a put for each run. lc_opt says when the sources may be reused. */
 static gex_Event_t start_segments(const struct aq_armci_section *section, int proc,
                                   gex_Event_t *lc_opt)
 {
@@ -51,7 +55,7 @@ static gex_Event_t start_segments(const struct aq_armci_section *section, int pr
     return gex_NBI_EndAccessRegion(0);
 }
 
-/* A section of more than one run. */
+/* Starts the put of a section of more than one run. */
 static gex_Event_t start_section(const struct aq_armci_section *section, int proc, bool blocking)
 {
     struct aq_armci_peer *peer = aq_armci_order_after(proc);
@@ -165,7 +169,7 @@ int PARMCI_NbPutS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
 }
 AQ_ARMCI_TWIN(NbPutS);
 
-/* --- with a flag, which is written after all data is at the target --- */
+/* --- with a flag, which is written when all data have arrived at the target --- */
 
 static int put_flag(int *flag, int value, int proc)
 {
@@ -175,7 +179,7 @@ static int put_flag(int *flag, int value, int proc)
         return FAIL;
     peer = aq_armci_order_after(proc);
     aq_armci_check_range("ARMCI_PutS_flag", flag, sizeof(*flag), proc);
-    if (aq_armci_is_local(peer)) /* release: who finds the flag finds the data */
+    if (aq_armci_is_local(peer)) /* release: a rank that reads the flag reads the data */
         __atomic_store_n(flag, value, __ATOMIC_RELEASE);
     else
         gex_RMA_PutBlocking(aq_armci.tm, (gex_Rank_t)proc, flag, &value, sizeof(value), 0);
@@ -206,7 +210,7 @@ int PARMCI_Put_flag(void *src, void *dst, int bytes, int *flag, int value, int p
 }
 AQ_ARMCI_TWIN(Put_flag);
 
-/* --- values: copied before the call returns --- */
+/* --- values, which are copied before the call returns --- */
 
 static int put_value_nb(void *value, size_t bytes, void *dst, int proc, armci_hdl_t *handle)
 {

@@ -1,5 +1,7 @@
 /*
- * armci_reduce.c - reductions of the message layer, by MPI's.
+ * armci_reduce.c - the reductions of the message layer, by those of MPI.
+ *
+ * Threads   the program's; collective over the scope or group
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_impl.h"
@@ -43,7 +45,7 @@ static MPI_Datatype datatype_of(int type, int *bytes_out)
     }
 }
 
-/* The first row whose word begins op. */
+/* Returns the operation of the first row whose word op begins with. */
 static MPI_Op operation_of(const char *op)
 {
     const struct {
@@ -101,7 +103,7 @@ void armci_msg_gop_scope(int scope, void *x, int n, char *op, int type)
     reduce(x, n, op, type, aq_armci_scope_comm(scope));
 }
 
-/* Everybody has the result, which is more than is asked for. */
+/* Every rank gets the result; the interface asks for rank 0 only. */
 void armci_msg_reduce_scope(int scope, void *x, int n, char *op, int type)
 {
     armci_msg_gop_scope(scope, x, n, op, type);
@@ -114,7 +116,7 @@ void armci_msg_reduce(void *x, int n, char *op, int type)
 
 void armci_msg_group_gop_scope(int scope, void *x, int n, char *op, int type, ARMCI_Group *group)
 {
-    (void)scope; /* all of the group */
+    (void)scope; /* the whole group */
     reduce(x, n, op, type, aq_armci_group(group)->comm);
 }
 
@@ -138,14 +140,14 @@ GOP(ll, long long, ARMCI_LONG_LONG)
 GOP(f, float, ARMCI_FLOAT)
 GOP(d, double, ARMCI_DOUBLE)
 
-/* --- the record with the least or greatest first field --- */
+/* --- the record with the smallest or largest first element --- */
 
 struct bid {
     char value[8];
     int contributes;
 };
 
-/* Negative if a is less than b. */
+/* Returns a negative number if a < b, 0 if they are equal, a positive number if a > b. */
 static int compare(const char *a, const char *b, int type)
 {
     int bytes;

@@ -1,5 +1,7 @@
 /*
- * armci_rmw.c - read-modify-write of a word at another process.
+ * armci_rmw.c - read-modify-write of a word of another rank, by the atomic domains of gex_AD.
+ *
+ * Threads   the program's
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_impl.h"
@@ -11,8 +13,8 @@ enum {
     OTHER_SWAP_LONG
 }; /* ARMCI-MPI's numbers */
 
-/* What happens before the operation is seen before it, and what follows after it: programs make
- * locks of it. */
+/* The operation is a release of what precedes it and an acquire for what follows: programs build
+ * locks from it. */
 #define ORDER (GEX_FLAG_AD_REL | GEX_FLAG_AD_ACQ)
 
 static bool is_long(int op)

@@ -1,5 +1,8 @@
 /*
- * armci_section.c - arguments of strided and vector calls: checks, and sizes as numbers of 64 bits.
+ * armci_section.c - the arguments of strided and vector calls: checks, a section with 64-bit sizes,
+ * a cursor over its runs; packing of local sections.
+ *
+ * Threads   any; no state
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_impl.h"
@@ -82,7 +85,7 @@ int aq_armci_check_giov(const char *call, const armci_giov_t *darr, int len, int
     return 0;
 }
 
-/* Copies runs between ptr and buf, level 1 fastest. */
+/* Copies runs between ptr and buf in the order of addresses: level 1 changes fastest. */
 static void pack(char *ptr, int levels, const int stride_arr[], const int count[], char **buf,
                  bool out)
 {

@@ -1,9 +1,11 @@
 /*
- * armci_vector.c - put and get in the vector format: lists of pieces.
+ * armci_vector.c - put and get in the vector format: lists of segments.
  *
- * Pieces of mapped memory are copied one by one. Others go as one indexed transfer for each
- * descriptor; what is not blocking works on copies of the lists, which the program may change as
- * soon as the call has returned.
+ * Segments of mapped memory are copied one by one. Other segments go as one indexed transfer for
+ * each descriptor. A non-blocking transfer works on copies of the lists, since the program may
+ * change its lists when the call has returned.
+ *
+ * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -27,7 +29,7 @@ static void check_pieces(enum aq_armci_way way, const armci_giov_t *giov, int pr
                              (size_t)giov->bytes, proc);
 }
 
-/* The lists of a descriptor are the library's, or stay until the event. */
+/* Starts the transfer of n segments. The lists stay unchanged until the event is complete. */
 static gex_Event_t start_pieces(enum aq_armci_way way, void **src, void **dst, size_t n,
                                 size_t bytes, int proc)
 {
