@@ -1,17 +1,19 @@
 /*
  * aq_loop.c - the loop conduit: active messages between the ranks of one host, over Unix sockets.
  *
- * The template of a network conduit: everything that a conduit must write, and no more.
+ * The template of a network conduit: everything that a conduit must provide, and no more.
  *
- * Sockets   two a rank, of datagrams: one for requests and one for replies. The kernel loses and
- *           reorders nothing, and a send finds the receiver's queue full or has arrived
- * Credits   none: a full queue is AQ_RETRY. Requests cannot fill the queue of replies, nor the send
- *           buffer of the socket that replies leave from, so a reply waits only for handlers of
- *           replies, and these send nothing
- * Safety    every process of the host can send to the sockets: a datagram counts only with the
- *           job's key
- * Threads   any. The sockets are the kernel's to protect, the peers are constant after start-up,
- *           and the counts are atomic
+ * Owns      aq_loop: two datagram sockets, one for requests and one for replies, and the addresses
+ *           and counts of all peers; made by init, freed by fini
+ * Delivery  the kernel neither loses nor reorders datagrams. A send succeeds, and the datagram is
+ *           in the receiver's queue, or fails because the queue is full
+ * Credits   none: a full queue is AQ_RETRY. Requests can fill neither the queue of replies nor the
+ *           send buffer of the socket for replies. So a reply waits for handlers of replies only,
+ *           and those send nothing
+ * Safety    every process of the host can send to the sockets: a datagram without the job's key is
+ *           dropped
+ * Threads   any. The kernel protects the sockets, the peers are constant after start-up, and the
+ *           counts are atomic
  * Uses      other/spawn to exchange addresses; extended/aq_ref.h for what is not native
  * See       docs/adding-a-conduit.md. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -37,17 +39,17 @@
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_LOOP_KEY_BYTES  16u
-#define AQ_LOOP_NAME_BYTES 6u   /* of the names that the kernel makes: a zero byte, 5 digits */
-#define AQ_LOOP_POLL_MAX   16u  /* datagrams that one poll takes from a socket */
-#define AQ_LOOP_POLL_NS    800u /* what an empty poll costs: two system calls */
+#define AQ_LOOP_NAME_BYTES 6u   /* of a name that the kernel chooses: a zero byte, 5 digits */
+#define AQ_LOOP_POLL_MAX   16u  /* most datagrams that one poll takes from a socket */
+#define AQ_LOOP_POLL_NS    800u /* cost of an empty poll: two system calls */
 
-/* Request and reply never share a queue; the index is aq_am_out's is_reply. */
+/* Requests and replies have separate queues; the index is is_reply of struct aq_am_out. */
 enum aq_loop_channel { AQ_LOOP_REQUEST, AQ_LOOP_REPLY, AQ_LOOP_CHANNELS };
 
 /* The head of every datagram; the payload follows it, aligned. */
 struct aq_loop_head {
     uint8_t key[AQ_LOOP_KEY_BYTES];
-    uint64_t dest; /* long */
+    uint64_t dest; /* of a Long: the address at the receiver */
     uint32_t jobrank;
     uint32_t nbytes;
     uint8_t handler, nargs, kind, unused[13];
@@ -55,7 +57,7 @@ struct aq_loop_head {
 };
 _Static_assert(sizeof(struct aq_loop_head) == 112, "no hole, and the payload is aligned");
 
-/* A socket's address as the kernel has it, without the unused rest of struct sockaddr_un. */
+/* The used part of a socket's struct sockaddr_un. */
 struct aq_loop_address {
     sa_family_t family;
     char name[AQ_LOOP_NAME_BYTES];
@@ -73,7 +75,7 @@ static struct {
 
 /* --- start --- */
 
-/* Unix sockets are everywhere. A network's conduit looks for its device here. */
+/* Unix sockets are always there. The conduit of a network looks for its device here. */
 static int aq_loop_probe(char *why, size_t len)
 {
     (void)why, (void)len;
@@ -82,7 +84,7 @@ static int aq_loop_probe(char *why, size_t len)
 
 static int aq_loop_open_socket(enum aq_loop_channel channel, struct aq_loop_address *address_out)
 {
-    const sa_family_t unnamed = AF_UNIX; /* the kernel makes a name for who binds to none */
+    const sa_family_t unnamed = AF_UNIX; /* without a name: the kernel chooses one */
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int bytes = (int)aq_env_size(AQ_ENV_LOOP_SNDBUF);
     socklen_t len = sizeof(*address_out);
@@ -96,7 +98,8 @@ static int aq_loop_open_socket(enum aq_loop_channel channel, struct aq_loop_addr
     return aq_wait_add_fd(fd); /* a message wakes the threads that sleep */
 }
 
-/* A datagram to a name that nobody has would be dropped, and its sender would wait for ever. */
+/* Checks that a peer can be reached: a datagram to a name without a socket would be dropped, and
+ * the sender would wait for ever. */
 static int aq_loop_try_peer(gex_Rank_t jobrank)
 {
     const struct aq_loop_address *address = aq_loop.peers[jobrank].address;
@@ -116,8 +119,8 @@ static int aq_loop_try_peer(gex_Rank_t jobrank)
     return rc;
 }
 
-/* Everybody's addresses, at start. Where ranks are many, or far apart, aq_spawn_publish() and
- * aq_spawn_lookup() fetch an address at first contact. */
+/* Exchanges the addresses of all ranks, at start. A conduit for many ranks or many hosts uses
+ * aq_spawn_publish() and aq_spawn_lookup(), which fetch an address at first contact. */
 static int aq_loop_exchange(const struct aq_loop_address self[AQ_LOOP_CHANNELS])
 {
     struct aq_loop_address(*all)[AQ_LOOP_CHANNELS] = malloc(aq_job.size * sizeof(*all));
@@ -153,14 +156,14 @@ static int aq_loop_init(void)
         rc = aq_loop_exchange(self);
     if (rc != AQ_OK)
         return rc;
-    /* shared memory has set its limits already; those of the job are the smaller ones */
+    /* the shared-memory transport has set its limits; the job takes the smaller ones */
     aq_limits.max_medium = MIN(aq_limits.max_medium, LOOP_MAX_PAYLOAD);
     aq_limits.max_long = MIN(aq_limits.max_long, LOOP_MAX_PAYLOAD);
     aq_limits.poll_ns = AQ_LOOP_POLL_NS;
     return AQ_OK;
 }
 
-/* The job has ended and the process goes on. */
+/* Frees everything: the job has ended, and the process goes on. */
 static void aq_loop_fini(void)
 {
     for (int channel = 0; channel < AQ_LOOP_CHANNELS; channel++)
@@ -169,18 +172,18 @@ static void aq_loop_fini(void)
     free(aq_loop.peers);
 }
 
-/* --- out --- */
+/* --- sending --- */
 
-/* What became of a datagram that could not be sent. */
+/* The return code for a datagram that could not be sent. */
 static int aq_loop_refused(gex_Rank_t jobrank, int error)
 {
     switch (error) {
-    case EAGAIN: /* the receiver's queue is full, or our send buffer */
+    case EAGAIN: /* the receiver's queue is full, or the own send buffer */
     case ENOBUFS:
     case ENOMEM:
     case EINTR:
         return AQ_RETRY;
-    case ECONNREFUSED: /* the process has ended: the spawner sees it too, and ends the job */
+    case ECONNREFUSED: /* the process has ended; the spawner ends the job */
         AQ_LOG(DEBUG, LOOP, "rank %u has closed its socket; a message is dropped", jobrank);
         return AQ_OK;
     default:
@@ -188,8 +191,8 @@ static int aq_loop_refused(gex_Rank_t jobrank, int error)
     }
 }
 
-/* One datagram, gathered from the head and the client's memory. The kernel has copied the payload
- * when the call returns, so the source is free and out->lc is left alone. */
+/* Sends one datagram, gathered from the head and the client's memory. The kernel has copied the
+ * payload when the call returns: local completion is immediate, and out->lc is not used. */
 static int aq_loop_am_send(const struct aq_am_out *out)
 {
     const int channel = out->is_reply ? AQ_LOOP_REPLY : AQ_LOOP_REQUEST;
@@ -223,21 +226,22 @@ static int aq_loop_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, 
     return aq_loop_am_send(&out);
 }
 
-/* --- in --- */
+/* --- receiving --- */
 
 struct aq_loop_datagram {
     _Alignas(16) struct aq_loop_head head;
     unsigned char payload[LOOP_MAX_PAYLOAD]; /* aligned for any type, as handlers expect */
 };
 
-/* Is this a datagram of the job? len: of the datagram, which may be longer than the memory that it
- * was received in. Nothing of it is used before. */
+/* Returns true if the datagram has the job's key. No other field is used before this check. len is
+ * the length of the datagram, which may be longer than the buffer. */
 static bool aq_loop_is_ours(const struct aq_loop_head *head, size_t len)
 {
     return len >= sizeof(*head) && memcmp(head->key, aq_spawn_key(), sizeof(head->key)) == 0;
 }
 
-/* Then it is a message as aq_loop_am_send() makes them; a longer one is the client's mistake. */
+/* Ends the job if the datagram is not a message as aq_loop_am_send() makes it. A longer one is an
+ * error of the client. */
 static void aq_loop_check(const struct aq_loop_head *head, size_t len)
 {
     if (head->jobrank >= aq_job.size || head->nargs > AQ_AM_MAX_ARGS || head->kind > AQ_AM_LONG
@@ -268,8 +272,9 @@ static void aq_loop_deliver(struct aq_loop_datagram *datagram, enum aq_loop_chan
     aq_am_deliver(&in);
 }
 
-/* The datagram is on the stack: any number of threads receive at once, and a handler of a request
- * that waits for space for its reply is inside this function for replies, at most once. */
+/* The datagram is on the stack, since any number of threads receive at the same time, and a request
+ * handler that waits for space for its reply enters this function again for replies, at most
+ * once. */
 static unsigned aq_loop_receive(enum aq_loop_channel channel)
 {
     struct aq_loop_datagram datagram;
@@ -316,26 +321,26 @@ const struct aq_conduit_ops aq_loop_conduit = {
     .fini = aq_loop_fini,
     .probe = aq_loop_probe,
     .init = aq_loop_init,
-    .quiesce = aq_nosup_quiesce,               /* what was sent has arrived */
-    .segment_attach = aq_nosup_segment_attach, /* no device has to know the segment */
+    .quiesce = aq_nosup_quiesce,               /* every sent message has arrived */
+    .segment_attach = aq_nosup_segment_attach, /* no device registers the segment */
     .segment_ready = aq_nosup_segment_ready,
     .segment_detach = aq_nosup_segment_detach,
     .segment_bind = aq_nosup_segment_bind,
     .segment_reaches = aq_nosup_segment_reaches,
-    .exit = aq_nosup_exit, /* what was sent has arrived */
+    .exit = aq_nosup_exit, /* every sent message has arrived */
     .am_send = aq_loop_am_send,
     .am_short = aq_loop_am_short,
-    .am_alloc = aq_nosup_am_alloc, /* negotiated payloads: core's buffers */
+    .am_alloc = aq_nosup_am_alloc, /* negotiated payloads: buffers of core */
     .am_free = aq_nosup_am_free,
     .poll = aq_loop_poll,
-    .busy = &aq_nosup_busy, /* polls have nothing to move on */
+    .busy = &aq_nosup_busy, /* no work is left between polls */
     .peer_counts = aq_loop_peer_counts,
-    .sleep_prepare = aq_nosup_sleep_prepare, /* sleeping is the local table's */
+    .sleep_prepare = aq_nosup_sleep_prepare, /* the local table sleeps */
     .sleep = aq_nosup_sleep,
     .sleep_cancel = aq_nosup_sleep_cancel,
     .sleep_wake = aq_nosup_sleep_wake,
     .sleep_add_fd = aq_nosup_sleep_add_fd,
-    .wait_arm = aq_nosup_wait_arm, /* nothing is held back, and the sockets wake */
+    .wait_arm = aq_nosup_wait_arm, /* nothing is deferred; a datagram wakes a sleeper */
     .wait_limit = aq_nosup_wait_limit,
     .wait_look = aq_nosup_wait_look,
     .may_notify = aq_nosup_may_notify,

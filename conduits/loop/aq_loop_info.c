@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_loop_info.c - what the loop conduit says about itself.
+ * aq_loop_info.c - the description of the loop conduit, for core, launcher and aq-info.
  */
 #include "base/aq_conduit_info.h"
 
