@@ -26,7 +26,7 @@
 AQ_BEGIN_DECLS
 
 /**
- * aqueduct_job_group - the next gex_Client_Init() or gasnet_init() starts a job over this group.
+ * aqueduct_job_group - let the next gex_Client_Init() or gasnet_init() start a job over this group.
  * group    copied; the caller keeps group->ctx and what it refers to
  * conduit  "smp", "udp", ...; the same on every process. NULL: GASNET_CONDUIT, else the conduit
  *          that the program was compiled for, else smp if all processes are on one host, else the
@@ -75,13 +75,20 @@ static inline AQ_UNUSED int aqueduct_job_start(const struct aqueduct_group *grou
 AQ_PUBLIC int aqueduct_job_end(void);
 
 /**
- * aqueduct_job_can_end - 1 if aqueduct_job_end() can end the running job; 0 if it would return an
- * error: no job is running, a launcher has started it, or its conduit cannot be shut down.
+ * aqueduct_job_can_end - ask whether aqueduct_job_end() can end the running job.
+ * Context  any thread, any time outside of a start or end
+ * Returns  1; 0 if aqueduct_job_end() would return an error: no job is running, a launcher has
+ *          started it, or its conduit cannot be shut down
+ * Test: tests/jobs.
  */
 AQ_PUBLIC int aqueduct_job_can_end(void);
 
-/** aqueduct_job_is_running - 1 between the start and the end of a job, however it was started; else
- * 0. */
+/**
+ * aqueduct_job_is_running - ask whether a job is running, whether a launcher or a group started it.
+ * Context  as above
+ * Returns  1 between the start and the end of a job, else 0
+ * Test: tests/jobs.
+ */
 AQ_PUBLIC int aqueduct_job_is_running(void);
 
 AQ_END_DECLS

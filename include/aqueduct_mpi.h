@@ -9,9 +9,9 @@
  *     aqueduct_mpi_group(&comm, &group);
  *     aqueduct_job_start(&group, NULL, &client, &ep, &tm, "example", 0);
  *
- * The communicator is used only during aqueduct_job_start() and aqueduct_job_end(), on their
- * caller's thread, so any MPI thread level is sufficient. The mpi conduit, which makes
- * duplicates of it, has rules of its own (GASNET_MPI_THREAD).
+ * The library uses the communicator only during aqueduct_job_start() and aqueduct_job_end(), on the
+ * thread that calls them, so any MPI thread level is sufficient. The mpi conduit duplicates the
+ * communicator and needs the level that GASNET_MPI_THREAD names.
  *
  * Source: Aqueduct's own; docs/aqueduct-h.md. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -41,9 +41,12 @@ static inline AQ_UNUSED void aqueduct_mpi_abort(void *ctx, int code)
 
 /**
  * aqueduct_mpi_group - describe a communicator as a group.
- * comm       an intracommunicator of the program, best a duplicate of its own. The variable stays
- *            at its address, and the communicator is not freed, before the job has ended
+ * comm       an intracommunicator of the program, preferably a duplicate. The variable comm points
+ *            to stays where it is, and the communicator is not freed, until the job has ended
  * group_out  for aqueduct_job_start()
+ * Context    MPI has been started; not collective
+ * Errors     those of MPI, as the communicator's error handler says
+ * Test: tests/jobs.
  */
 static inline AQ_UNUSED void aqueduct_mpi_group(MPI_Comm *comm, struct aqueduct_group *group_out)
 {
