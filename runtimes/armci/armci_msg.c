@@ -260,18 +260,26 @@ void armci_msg_bcast(void *buf, int len, int root)
     armci_msg_brdcst(buf, len, root);
 }
 
+/* Returns the rank in `to` of rank `rank` of `from`; MPI_UNDEFINED if it is not in `to`. */
+static int translate(MPI_Comm from, int rank, MPI_Comm to)
+{
+    MPI_Group from_group, to_group;
+    int translated;
+
+    MPI_Comm_group(from, &from_group);
+    MPI_Comm_group(to, &to_group);
+    MPI_Group_translate_ranks(from_group, 1, &rank, to_group, &translated);
+    MPI_Group_free(&to_group);
+    MPI_Group_free(&from_group);
+    return translated;
+}
+
 /* Returns the rank in comm of a world rank; 0 if it is not in comm, as the root of a broadcast over
  * a domain may be. */
 static int rank_in(MPI_Comm comm, int world_rank)
 {
-    MPI_Group world_group, group;
-    int rank;
+    const int rank = translate(world_comm(), world_rank, comm);
 
-    MPI_Comm_group(world_comm(), &world_group);
-    MPI_Comm_group(comm, &group);
-    MPI_Group_translate_ranks(world_group, 1, &world_rank, group, &rank);
-    MPI_Group_free(&group);
-    MPI_Group_free(&world_group);
     return rank == MPI_UNDEFINED ? 0 : rank;
 }
 
@@ -321,18 +329,9 @@ void armci_grp_clus_brdcst(void *buf, int len, int grp_master, int grp_clus_npro
 
 /* --- trees --- */
 
-/* Returns the world rank of rank i of comm. */
 static int world_rank_of(MPI_Comm comm, int i)
 {
-    MPI_Group world_group, group;
-    int rank;
-
-    MPI_Comm_group(world_comm(), &world_group);
-    MPI_Comm_group(comm, &group);
-    MPI_Group_translate_ranks(group, 1, &i, world_group, &rank);
-    MPI_Group_free(&group);
-    MPI_Group_free(&world_group);
-    return rank;
+    return translate(comm, i, world_comm());
 }
 
 void armci_msg_bintree(int scope, int *Root, int *Up, int *Left, int *Right)
