@@ -11,7 +11,7 @@
  * delay     holds every datagram for a random time up to the given one
  *
  * Owns      delayed datagrams, in no order: there are few
- * Threads   any; one lock
+ * Threads   any; one lock. A datagram leaves with its peer's lock, at once or late
  * Uses      aq_udp_sock.c. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdio.h>
@@ -23,8 +23,9 @@
 #include "base/aq_log.h"
 #include "base/aq_state.h"
 
-#define AQ_UDP_INJECT_DELAY_S 60      /* longest delay of a datagram */
-#define AQ_REORDER_NS         300000u /* how long a reordered datagram is held */
+#define AQ_UDP_INJECT_DELAY_S  60      /* longest delay of a datagram */
+#define AQ_REORDER_NS          300000u /* how long a reordered datagram is held */
+#define AQ_UDP_INJECT_RETRY_NS 50000u  /* until another thread has released the peer's lock */
 
 struct aq_udp_late {
     struct aq_udp_late *next;
@@ -137,6 +138,7 @@ void aq_udp_inject_init(void)
                     || aq_udp_inject.corrupt > 0 || aq_udp_inject.delay_ns != 0;
 }
 
+/* The peer's lock is held. */
 static void aq_udp_inject_send_bytes(struct aq_udp_peer *peer, uint8_t *bytes, uint32_t len)
 {
     const struct aq_udp_packet packet = { .head = bytes, .head_len = len };
@@ -206,20 +208,40 @@ unsigned aq_udp_inject_send(struct aq_udp_peer *peer, const struct aq_udp_packet
     return count;
 }
 
+/* Returns true if the datagram can leave now: its time has come, and the peer's lock, which whoever
+ * sends holds, is taken. It is only tried: a thread that sends has the peer's lock first, and then
+ * the one here. */
+static bool aq_udp_inject_may_leave(const struct aq_udp_late *late, uint64_t now_ns)
+{
+    if (late->due_ns > now_ns) {
+        aq_udp_note_deadline(late->due_ns);
+        return false;
+    }
+    if (aq_lock_try(&late->peer->lock))
+        return true;
+    aq_udp_note_deadline(now_ns + AQ_UDP_INJECT_RETRY_NS);
+    return false;
+}
+
+/* Takes a datagram whose time has come, with its peer's lock; or returns NULL. */
 static struct aq_udp_late *aq_udp_inject_take(uint64_t now_ns)
 {
     struct aq_udp_late **at = &aq_udp_inject.late, *late;
 
     aq_lock_acquire(&aq_udp_inject.lock);
-    while (*at != NULL && (*at)->due_ns > now_ns) {
-        aq_udp_note_deadline((*at)->due_ns);
+    while (*at != NULL && !aq_udp_inject_may_leave(*at, now_ns))
         at = &(*at)->next;
-    }
     late = *at;
     if (late != NULL)
         *at = late->next;
     aq_lock_release(&aq_udp_inject.lock);
     return late;
+}
+
+static void aq_udp_inject_free(struct aq_udp_late *late)
+{
+    aq_udp_buf_give(late->bytes);
+    free(late);
 }
 
 void aq_udp_inject_timer(uint64_t now_ns)
@@ -228,17 +250,17 @@ void aq_udp_inject_timer(uint64_t now_ns)
 
     while ((late = aq_udp_inject_take(now_ns)) != NULL) {
         aq_udp_inject_send_bytes(late->peer, late->bytes, late->len);
-        aq_udp_buf_give(late->bytes);
-        free(late);
+        aq_lock_release(&late->peer->lock);
+        aq_udp_inject_free(late);
     }
 }
 
 void aq_udp_inject_fini(void)
 {
-    struct aq_udp_late *late;
+    while (aq_udp_inject.late != NULL) {
+        struct aq_udp_late *late = aq_udp_inject.late;
 
-    while ((late = aq_udp_inject_take(UINT64_MAX)) != NULL) {
-        aq_udp_buf_give(late->bytes);
-        free(late);
+        aq_udp_inject.late = late->next;
+        aq_udp_inject_free(late);
     }
 }
