@@ -136,11 +136,13 @@ int gasnet_attach(gasnet_handlerentry_t *table, int numentries, uintptr_t segsiz
     rc = aq_gasnet1_register(table, numentries);
     if (rc != GASNET_OK)
         return rc;
-    /* its barrier follows every rank's registration: messages may be sent at once */
-    if (gex_Segment_Attach(&segment, aq_gasnet1_tm, segsize) != GASNET_OK)
-        return GASNET_ERR_RESOURCE;
+    /* Its barrier follows every rank's registration: messages may be sent at once. One from a rank
+     * that has left the barrier may run a handler while this rank is still in it. */
     aq_gasnet1_state = AQ_GASNET1_ATTACHED;
-    return GASNET_OK;
+    if (gex_Segment_Attach(&segment, aq_gasnet1_tm, segsize) == GASNET_OK)
+        return GASNET_OK;
+    aq_gasnet1_state = AQ_GASNET1_STARTED;
+    return GASNET_ERR_RESOURCE;
 }
 
 void gasnet_QueryGexObjects(gex_Client_t *client_p, gex_EP_t *endpoint_p, gex_TM_t *tm_p,

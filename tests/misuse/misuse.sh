@@ -283,6 +283,7 @@ gasnet1_rules() {
         breaks long_outside 2 gasnet_AMRequestLongAsync0 segment 0x
         breaks reply_outside 1 gasnet_AMReplyShort0 handler
         breaks put_in_handler 2 gasnet_put handler
+        breaks put_in_handler 8 gasnet_put handler # rank 1 may be in gasnet_attach still
         breaks am_in_lock 1 gasnet_AMRequestShort0 HSL
         breaks region_wait 1 gex_NBI_Wait region
     fi
