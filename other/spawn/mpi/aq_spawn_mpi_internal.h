@@ -19,8 +19,9 @@
 /** aq_spawn_mpi_launcher_fd - the PMI-1 connection to the launcher, or -1. */
 int aq_spawn_mpi_launcher_fd(const struct aq_spawn_mpi_lib *lib);
 
-/** aq_spawn_mpi_launcher_finalize - this process leaves in order, without MPI_Finalize. */
-void aq_spawn_mpi_launcher_finalize(const struct aq_spawn_mpi_lib *lib);
+/** aq_spawn_mpi_launcher_finalize - this process leaves in order, without MPI_Finalize. broken: a
+ * rank has ended without doing so. */
+void aq_spawn_mpi_launcher_finalize(const struct aq_spawn_mpi_lib *lib, bool broken);
 
 /** aq_spawn_mpi_launcher_abort - asks the launcher to end the whole job. */
 void aq_spawn_mpi_launcher_abort(const struct aq_spawn_mpi_lib *lib, int code, const char *text);

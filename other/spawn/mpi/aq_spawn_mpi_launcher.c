@@ -62,7 +62,7 @@ static void aq_pmi_send_line(int fd, const char *line, bool answered)
             return;
 }
 
-void aq_spawn_mpi_launcher_finalize(const struct aq_spawn_mpi_lib *lib)
+void aq_spawn_mpi_launcher_finalize(const struct aq_spawn_mpi_lib *lib, bool broken)
 {
     aq_pmix_finalize_fn *finalize;
     int fd;
@@ -70,7 +70,9 @@ void aq_spawn_mpi_launcher_finalize(const struct aq_spawn_mpi_lib *lib)
     if (aq_pmix_function("PMIx_Finalize", &finalize))
         for (int i = 0; i < AQ_PMIX_USERS_MAX && finalize(NULL, 0) == 0; i++)
             continue; /* calls are counted: the last user's has the effect */
-    fd = aq_spawn_mpi_launcher_fd(lib);
+    /* hydra kills all ranks when one has ended without this line. A rank that it has killed cannot
+     * take the answer; then hydra ends itself, and output that it has not passed on is lost */
+    fd = broken ? -1 : aq_spawn_mpi_launcher_fd(lib);
     if (fd >= 0)
         aq_pmi_send_line(fd, "cmd=finalize\n", true);
 }

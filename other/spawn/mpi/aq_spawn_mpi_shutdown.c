@@ -373,11 +373,25 @@ static void aq_spawn_mpi_end_together(void)
             aq_spawn_mpi_backoff();
 }
 
+/* True if a rank of this host is known to have ended without a word to the launcher. */
+static bool aq_spawn_mpi_is_broken(void)
+{
+    const struct aq_jobarea *jobarea = aq_spawn_mpi_shutdown.jobarea;
+
+    /* relaxed, both: they were written before this rank was asked to end */
+    if (atomic_load_explicit(&jobarea->lost, memory_order_relaxed) != 0)
+        return true;
+    for (uint32_t i = 0; i < jobarea->size; i++)
+        if (atomic_load_explicit(&jobarea->rank[i].state, memory_order_relaxed) == AQ_RANK_CRASHED)
+            return true;
+    return false;
+}
+
 /* Unless MPI_Finalize has done so. */
 static void aq_spawn_mpi_tell_launcher(void)
 {
     if (!aq_spawn_mpi.lib->is_finalized() || aq_spawn_mpi_shutdown.cut_short)
-        aq_spawn_mpi_launcher_finalize(aq_spawn_mpi.lib);
+        aq_spawn_mpi_launcher_finalize(aq_spawn_mpi.lib, aq_spawn_mpi_is_broken());
 }
 
 void aq_spawn_mpi_shutdown_fini(void)
