@@ -91,17 +91,26 @@ static void aq_ibv_error_text(char *text, size_t size, const struct aq_ibv_lib *
 
 /* --- noting --- */
 
-/* The first work request that failed; later ones failed because of it. */
-static struct {
-    atomic_int state; /* enum below */
-    int wakeup;       /* the connector's eventfd */
+/* A queue pair in error flushes what is outstanding on it. A flush may be seen before the failure
+ * that caused it, whose completion is in another queue, and says nothing of the cause. So two
+ * failures are kept, each the first of its kind. */
+enum aq_ibv_failure_kind { AQ_IBV_CAUSE, AQ_IBV_FLUSH, AQ_IBV_FAILURE_KINDS };
+enum { AQ_IBV_NO_FAILURE, AQ_IBV_NOTING, AQ_IBV_NOTED };
+
+struct aq_ibv_failure {
+    atomic_int state; /* enum above */
     const struct aq_ibv_rail *rail;
     const struct aq_ibv_remote *remote; /* NULL: not known */
     const char *what;
     struct ibv_wc wc;
     uint64_t since_ns;
-} aq_ibv_failure = { .wakeup = -1 };
-enum { AQ_IBV_NO_FAILURE, AQ_IBV_NOTING, AQ_IBV_NOTED, AQ_IBV_REPORTED };
+};
+
+static struct {
+    struct aq_ibv_failure first[AQ_IBV_FAILURE_KINDS];
+    atomic_bool reported;
+    int wakeup; /* the connector's eventfd */
+} aq_ibv_failures = { .wakeup = -1 };
 
 void aq_ibv_wake(int eventfd)
 {
@@ -114,33 +123,56 @@ void aq_ibv_wake(int eventfd)
 
 void aq_ibv_error_set_wakeup(int eventfd)
 {
-    aq_ibv_failure.wakeup = eventfd;
+    aq_ibv_failures.wakeup = eventfd;
 }
 
 void aq_ibv_error_note(const struct aq_ibv_rail *rail, const char *what,
                        const struct aq_ibv_remote *remote, const struct ibv_wc *wc)
 {
+    struct aq_ibv_failure *failure =
+        &aq_ibv_failures.first[wc->status == IBV_WC_WR_FLUSH_ERR ? AQ_IBV_FLUSH : AQ_IBV_CAUSE];
     int state = AQ_IBV_NO_FAILURE;
 
     if (aq_exit_in_progress()
         || !atomic_compare_exchange_strong_explicit(
-            &aq_ibv_failure.state, &state, AQ_IBV_NOTING, memory_order_relaxed,
+            &failure->state, &state, AQ_IBV_NOTING, memory_order_relaxed,
             memory_order_relaxed)) /* relaxed: it only picks one thread */
         return;
-    aq_ibv_failure.rail = rail;
-    aq_ibv_failure.remote = remote;
-    aq_ibv_failure.what = what;
-    aq_ibv_failure.wc = *wc;
-    aq_ibv_failure.since_ns = aq_now_ns();
-    /* release: pairs with the acquire in aq_ibv_error_report_after() */
-    atomic_store_explicit(&aq_ibv_failure.state, AQ_IBV_NOTED, memory_order_release);
-    aq_ibv_wake(aq_ibv_failure.wakeup);
+    failure->rail = rail;
+    failure->remote = remote;
+    failure->what = what;
+    failure->wc = *wc;
+    failure->since_ns = aq_now_ns();
+    /* release: pairs with the acquire in aq_ibv_failure_is_noted() */
+    atomic_store_explicit(&failure->state, AQ_IBV_NOTED, memory_order_release);
+    aq_ibv_wake(aq_ibv_failures.wakeup);
+}
+
+static bool aq_ibv_failure_is_noted(enum aq_ibv_failure_kind kind)
+{
+    /* acquire: pairs with the release in aq_ibv_error_note() */
+    return atomic_load_explicit(&aq_ibv_failures.first[kind].state, memory_order_acquire)
+           == AQ_IBV_NOTED;
+}
+
+/* What a report is about, or NULL. */
+static const struct aq_ibv_failure *aq_ibv_failure_noted(void)
+{
+    for (enum aq_ibv_failure_kind kind = AQ_IBV_CAUSE; kind < AQ_IBV_FAILURE_KINDS; kind++)
+        if (AQ_UNLIKELY(aq_ibv_failure_is_noted(kind)))
+            return &aq_ibv_failures.first[kind];
+    return NULL;
 }
 
 bool aq_ibv_error_is_known(void)
 {
-    return atomic_load_explicit(&aq_ibv_failure.state, memory_order_relaxed)
-           != AQ_IBV_NO_FAILURE; /* a hint */
+    bool known = false;
+
+    for (unsigned kind = 0; kind < AQ_IBV_FAILURE_KINDS; kind++)
+        known = known
+                || atomic_load_explicit(&aq_ibv_failures.first[kind].state, memory_order_relaxed)
+                       != AQ_IBV_NO_FAILURE; /* relaxed: a hint */
+    return known;
 }
 
 /* --- reporting --- */
@@ -167,14 +199,14 @@ static _Noreturn void aq_ibv_error_is_down(const struct aq_ibv_rail *rail, uint6
              what != NULL ? "; what failed: " : "", what != NULL ? what : "");
 }
 
-static void aq_ibv_error_report(void)
+static void aq_ibv_error_report(const struct aq_ibv_failure *failure)
 {
-    const struct aq_ibv_rail *rail = aq_ibv_failure.rail;
-    const struct aq_ibv_remote *remote = aq_ibv_failure.remote;
-    const struct ibv_wc *wc = &aq_ibv_failure.wc;
+    const struct aq_ibv_rail *rail = failure->rail;
+    const struct aq_ibv_remote *remote = failure->remote;
+    const struct ibv_wc *wc = &failure->wc;
     char text[700], why[1000], gid[64], who[AQ_IBV_WHO];
 
-    aq_ibv_error_text(text, sizeof(text), rail->dev->lib, aq_ibv_failure.what, wc->status,
+    aq_ibv_error_text(text, sizeof(text), rail->dev->lib, failure->what, wc->status,
                       wc->vendor_err);
     snprintf(why, sizeof(why), "ibv: port %s:%u (%s): %s", rail->dev->name, rail->port,
              aq_ibv_gid_text(rail->gid.gid.raw, gid, sizeof(gid)), text);
@@ -194,26 +226,16 @@ static void aq_ibv_error_report(void)
  * call again, or UINT64_MAX. */
 static uint64_t aq_ibv_error_report_after(uint64_t timeout_ns, uint64_t now_ns)
 {
-    int state = AQ_IBV_NOTED;
+    const struct aq_ibv_failure *failure = aq_ibv_failure_noted();
 
-    /* acquire: pairs with the release in aq_ibv_error_note() */
-    if (AQ_LIKELY(atomic_load_explicit(&aq_ibv_failure.state, memory_order_acquire) != AQ_IBV_NOTED)
-        || aq_exit_in_progress())
+    if (AQ_LIKELY(failure == NULL) || aq_exit_in_progress())
         return UINT64_MAX;
-    if (now_ns >= aq_ibv_failure.since_ns + timeout_ns
-        && atomic_compare_exchange_strong_explicit(
-            &aq_ibv_failure.state, &state, AQ_IBV_REPORTED, memory_order_relaxed,
-            memory_order_relaxed)) /* relaxed: it only picks one thread */
-        aq_ibv_error_report();
-    return aq_ibv_failure.since_ns + timeout_ns;
-}
-
-/* Has a request failed by itself, not because its queue pair was in error before? */
-static bool aq_ibv_error_says_more(void)
-{
-    /* acquire: pairs with the release in aq_ibv_error_note() */
-    return atomic_load_explicit(&aq_ibv_failure.state, memory_order_acquire) >= AQ_IBV_NOTED
-           && aq_ibv_failure.wc.status != IBV_WC_WR_FLUSH_ERR;
+    if (now_ns < failure->since_ns + timeout_ns)
+        return failure->since_ns + timeout_ns;
+    /* relaxed: it only picks one thread */
+    if (!atomic_exchange_explicit(&aq_ibv_failures.reported, true, memory_order_relaxed))
+        aq_ibv_error_report(failure);
+    return UINT64_MAX;
 }
 
 void aq_ibv_error_overdue(uint64_t now_ns)
@@ -292,8 +314,8 @@ static void aq_ibv_error_qp_event(const struct aq_ibv_dev *dev, const struct ibv
 
     if (aq_ibv_error_is_shutdown())
         return;
-    if (aq_ibv_error_says_more())
-        aq_ibv_error_report();
+    if (aq_ibv_failure_is_noted(AQ_IBV_CAUSE))
+        aq_ibv_error_report(&aq_ibv_failures.first[AQ_IBV_CAUSE]);
     if (remote == NULL)
         aq_fatal("ibv: device %s: %s, on the queue of datagrams", dev->name, what);
     aq_fatal("ibv: device %s: %s, on a queue pair with %s: %s", dev->name, what,

@@ -41,7 +41,9 @@ void aq_ibv_wake(int eventfd);
 void aq_ibv_error_set_wakeup(int eventfd);
 
 /* A work request has failed. what: the operation, for the message; remote: its peer, or NULL. Only
- * the first failure is kept: later ones follow from it. Any lock may be held. */
+ * the first failure is kept: later ones follow from it. A request that was flushed, because its
+ * queue pair was in error before, is reported only if no failure is known that is a cause. Any lock
+ * may be held. */
 void aq_ibv_error_note(const struct aq_ibv_rail *rail, const char *what,
                        const struct aq_ibv_remote *remote, const struct ibv_wc *wc);
 /* Has a failure been noted? Then others follow, and need no message. */

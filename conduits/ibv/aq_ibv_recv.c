@@ -311,6 +311,17 @@ static inline int aq_ibv_recv_look(struct aq_ibv_rail *rail, struct ibv_wc *wc)
     return count;
 }
 
+/* No message has arrived: the queue pair of a peer is in error, and has given the buffer back. */
+static void aq_ibv_recv_failed(const struct aq_ibv_rail *rail, const struct ibv_wc *wc)
+{
+    const struct aq_ibv_peer *peer = aq_ibv_peer_first();
+
+    while (peer != NULL
+           && (!aq_ibv_peer_is_ready(peer) || aq_ibv_peer_am_qp(peer)->qp->qp_num != wc->qp_num))
+        peer = peer->next_active;
+    aq_ibv_error_note(rail, "receiving a message", peer != NULL ? &peer->remote : NULL, wc);
+}
+
 /* Take a batch of completions; returns how many of the messages run a handler. Releases the rail's
  * lock. Buffers of other messages (fragments, requests for credits) are posted again at once: no
  * handler that waits keeps their credits from the peer. */
@@ -324,7 +335,7 @@ static unsigned aq_ibv_recv_take(struct aq_ibv_rail *rail, const struct ibv_wc *
         struct aq_ibv_rbuf *buf;
 
         if (AQ_UNLIKELY(wc[i].status != IBV_WC_SUCCESS)) {
-            aq_ibv_error_note(rail, "receiving a message", NULL, &wc[i]);
+            aq_ibv_recv_failed(rail, &wc[i]);
             continue;
         }
         buf = aq_ibv_recv_accept(rail, &wc[i]);
