@@ -77,7 +77,7 @@ int aq_ibv_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
         if (AQ_LIKELY(rc == AQ_OK))
             peer->flow.sent++;
         else
-            peer->flow.out[channel].sent--;
+            peer->flow.out[channel].base.sent--;
     }
     aq_lock_release(&peer->flow.lock);
     return rc;
@@ -111,7 +111,7 @@ static int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out
         if (rc == AQ_OK)
             peer->flow.sent++;
         else
-            peer->flow.out[channel].sent -= cut.count;
+            peer->flow.out[channel].base.sent -= cut.count;
     }
     aq_lock_release(&peer->flow.lock);
     if (rc == AQ_OK && out->buffer != NULL && !zcopy)

@@ -182,7 +182,7 @@ static unsigned aq_ibv_stream_some(struct aq_ibv_peer *peer, const struct aq_am_
     if (aq_ibv_am_claim(peer, channel, count, reserve)) {
         rc = aq_ibv_am_post_frags(peer, channel, &fragment, out, at, count, each);
         if (rc != AQ_OK)
-            credit->sent -= count;
+            credit->base.sent -= count;
         else if (count == left)
             peer->flow.sent++;
     }

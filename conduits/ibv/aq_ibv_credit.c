@@ -3,7 +3,7 @@
  * aq_ibv_credit.h.
  *
  * Threads   the receiver's side: flow->in_lock; the list: its own locks
- * Promise   the sum of credits - retired over all peers, and the buffers in excess, are posted or
+ * Promise   the sum of limit - retired over all peers, and the buffers in excess, are posted or
  *           in the hands of handlers, at any time: a fragment within its limit finds a buffer
  * Uses      aq_ibv_credit.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -16,25 +16,24 @@ bool aq_ibv_credit_ask(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell, 
 {
     const uint32_t limit = aq_ibv_credit_limit(out, cell, channel);
 
-    if (out->barred != 0 || limit == out->sent || aq_ibv_credit_is_requested(out, limit))
+    if (out->barred != 0 || limit == out->base.sent || aq_ibv_credit_is_requested(out, limit))
         return false;
-    out->sent++;
-    out->wanted = out->sent + n;
+    out->base.sent++;
+    out->wanted = out->base.sent + n;
     return true;
 }
 
 void aq_ibv_credit_unask(struct aq_ibv_credit_out *out)
 {
-    out->sent--;
-    out->wanted = out->sent; /* not ahead of any limit */
+    out->base.sent--;
+    out->wanted = out->base.sent; /* not ahead of any limit */
 }
 
 /* --- the receiver --- */
 
 void aq_ibv_credit_open(struct aq_ibv_credit_in *in, uint32_t window)
 {
-    atomic_init(&in->credits, window);
-    atomic_init(&in->advertised, window);
+    aq_credit_in_open(&in->base, window);
     in->arrived = in->retired = 0;
     in->window = in->written = window;
     in->want_at = 0;
@@ -59,14 +58,6 @@ void aq_ibv_credit_return(struct aq_ibv_credit_in *in, bool left_out)
         aq_ibv_credit_add(in, 1);
 }
 
-void aq_ibv_credit_add(struct aq_ibv_credit_in *in, uint32_t n)
-{
-    /* relaxed: only receivers write it, under the lock; release: the buffers are posted */
-    const uint32_t credits = atomic_load_explicit(&in->credits, memory_order_relaxed);
-
-    atomic_store_explicit(&in->credits, credits + n, memory_order_release);
-}
-
 void aq_ibv_credit_grow(struct aq_ibv_credit_in *in, uint32_t n)
 {
     in->window += n;
@@ -83,16 +74,16 @@ uint32_t aq_ibv_credit_growth(const struct aq_ibv_credit_in *in, uint32_t max, u
 
 uint32_t aq_ibv_credit_request(struct aq_ibv_credit_in *in, uint32_t n)
 {
-    const uint32_t goal = in->arrived + n, credits = aq_ibv_credit_latest(in);
+    const uint32_t goal = in->arrived + n, limit = aq_ibv_credit_latest(in);
     const uint32_t lacks = n > in->window ? n - in->window : 0;
 
     /* Up to a window of credits that messages took before this request may be used after it. Until
      * those messages have arrived and were handled, the sender lacks as many more: every update up
      * to there is due. */
     in->want_at = goal + in->window;
-    if (!aq_credit_after(goal, credits))
+    if (!aq_credit_after(goal, limit))
         return 0;
-    return goal - credits < lacks ? goal - credits : lacks; /* handlers return the rest */
+    return goal - limit < lacks ? goal - limit : lacks; /* handlers return the rest */
 }
 
 /* --- pending updates --- */
@@ -143,11 +134,7 @@ static bool aq_ibv_update_serve(struct aq_ibv_updates *updates, struct aq_ibv_fl
         for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++) {
             const struct aq_ibv_credit_in *in = &flow->in[channel];
 
-            /* relaxed: see aq_ibv_credit_advertised() */
-            pending =
-                pending
-                || aq_ibv_credit_latest(in)
-                       != atomic_load_explicit(&flow->in[channel].advertised, memory_order_relaxed);
+            pending = pending || aq_ibv_credit_latest(in) != aq_credit_advertised(&in->base);
             due = due || aq_ibv_credit_due(in);
         }
     if ((due || (all && pending)) && aq_ibv_update_write(updates, flow))

@@ -3,11 +3,12 @@
  *
  * A connection has two channels, requests and replies. Each channel has a window: so many buffers
  * of the receiver's shared receive queue are there for this channel of this peer. All counts start
- * at 0, only go up, and run modulo 2^32 (core/aq_credit.h):
+ * at 0, only go up, and run modulo 2^32. The limit and what was sent are those of core/aq_credit.h,
+ * where a window stays as it is; here it grows and shrinks, and two ways tell the limit:
  *
  *     sender     sent      fragments sent, and credits given up
- *                credits   the limit: what may have been sent in all
- *     receiver   credits   the limit; the buffers were posted before the limit was raised
+ *                limit     what may have been sent in all, by heads; the cell may hold a later one
+ *     receiver   limit     the buffers were posted before the limit was raised
  *                retired   fragments handled, and credits given up by the sender
  *
  * Credit updates
@@ -64,20 +65,19 @@ struct aq_ibv_cell {
 #define AQ_IBV_COUNT_AHEAD (UINT32_C(1) << 16)
 
 struct aq_ibv_credit_out {
-    uint32_t sent;
-    atomic_uint credits; /* the limit in heads; the cell may hold a later one */
-    uint32_t idle_at;    /* sent, at the last tick */
-    uint32_t wanted;     /* the limit that was asked for: no second request until it is reached */
+    struct aq_credit_out base;
+    uint32_t idle_at; /* sent, at the last tick */
+    uint32_t wanted;  /* the limit that was asked for: no second request until it is reached */
     /* 0, or AQ_IBV_BARRED while a message of many fragments has the channel to itself: more than is
      * ever granted */
     uint32_t barred;
 };
 
 struct aq_ibv_credit_in {
-    atomic_uint credits, advertised; /* advertised: the peer knows it, or it is on its way */
-    uint32_t arrived;                /* fragments that arrived, and credits given up */
+    struct aq_credit_in base;
+    uint32_t arrived; /* fragments that arrived, and credits given up */
     uint32_t retired;
-    uint32_t window;  /* credits - retired, once every buffer is posted again */
+    uint32_t window;  /* limit - retired, once every buffer is posted again */
     uint32_t want_at; /* the peer waits for this limit: until then every update is due */
     uint32_t written; /* the limit in the last write of the peer's cell */
 };
@@ -109,6 +109,16 @@ static inline bool aq_ibv_count_pending(uint32_t at, uint32_t now)
 
 /* --- the sender; under flow->lock --- */
 
+/* Heads are far behind the cell. */
+static inline void aq_ibv_credit_catch_up(struct aq_ibv_credit_out *out, uint32_t advertised,
+                                          uint32_t written)
+{
+    /* relaxed, as in aq_credit_learn(); if a head changes it at the same time, that count is a
+     * later one */
+    (void)atomic_compare_exchange_strong_explicit(&out->base.limit, &advertised, written,
+                                                  memory_order_relaxed, memory_order_relaxed);
+}
+
 /* The limit: what may have been sent in all. */
 static inline uint32_t aq_ibv_credit_limit(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell,
                                            unsigned channel)
@@ -116,23 +126,19 @@ static inline uint32_t aq_ibv_credit_limit(struct aq_ibv_credit_out *out, struct
     /* acquire: what the peer did before it raised the limit comes first; relaxed: either count may
      * be the later one */
     const uint64_t word = atomic_load_explicit(&cell->word[channel], memory_order_acquire);
-    uint32_t advertised = atomic_load_explicit(&out->credits, memory_order_relaxed);
-    const uint32_t written = (uint32_t)word;
+    const uint32_t advertised = aq_credit_limit(&out->base), written = (uint32_t)word;
 
     if (word != aq_ibv_cell_word(written) || !aq_credit_after(written, advertised))
         return advertised;
     if (written - advertised > AQ_IBV_COUNT_APART)
-        /* relaxed, as in aq_ibv_credit_learn(); if a head changes it at the same time, that count
-         * is a later one */
-        (void)atomic_compare_exchange_strong_explicit(&out->credits, &advertised, written,
-                                                      memory_order_relaxed, memory_order_relaxed);
+        aq_ibv_credit_catch_up(out, advertised, written);
     return written;
 }
 
 static inline uint32_t aq_ibv_credit_left(struct aq_ibv_credit_out *out, struct aq_ibv_cell *cell,
                                           unsigned channel)
 {
-    return aq_ibv_credit_limit(out, cell, channel) - out->sent;
+    return aq_ibv_credit_limit(out, cell, channel) - out->base.sent;
 }
 
 /* Take so many credits and leave reserve; false: there are too few, none was taken. */
@@ -141,20 +147,18 @@ static inline bool aq_ibv_credit_claim(struct aq_ibv_credit_out *out, struct aq_
 {
     const uint32_t limit = aq_ibv_credit_limit(out, cell, channel);
 
-    if (AQ_UNLIKELY(!aq_credit_covers(limit, out->sent, fragments + reserve + out->barred)))
+    if (AQ_UNLIKELY(!aq_credit_covers(limit, out->base.sent, fragments + reserve + out->barred)))
         return false;
-    out->sent += fragments;
+    out->base.sent += fragments;
     return true;
 }
 
 /* A head brought a limit; under the receiver's lock of the rail. The only other writer is
  * aq_ibv_credit_limit(), whose count the cell holds as well: no harm if an older one replaces
  * it. */
-static inline void aq_ibv_credit_learn(struct aq_ibv_credit_out *out, uint32_t credits)
+static inline void aq_ibv_credit_learn(struct aq_ibv_credit_out *out, uint32_t limit)
 {
-    /* relaxed: it says how much, and orders nothing */
-    if (aq_credit_after(credits, atomic_load_explicit(&out->credits, memory_order_relaxed)))
-        atomic_store_explicit(&out->credits, credits, memory_order_relaxed);
+    (void)aq_credit_learn(&out->base, limit);
 }
 
 /* Has the sender asked for credits that it has not got? */
@@ -175,10 +179,10 @@ void aq_ibv_credit_unask(struct aq_ibv_credit_out *out);
 static inline uint32_t aq_ibv_credit_surplus(struct aq_ibv_credit_out *out,
                                              struct aq_ibv_cell *cell, unsigned channel)
 {
-    const uint32_t left = aq_ibv_credit_left(out, cell, channel), limit = out->sent + left;
-    const bool idle = out->idle_at == out->sent;
+    const uint32_t left = aq_ibv_credit_left(out, cell, channel), limit = out->base.sent + left;
+    const bool idle = out->idle_at == out->base.sent;
 
-    out->idle_at = out->sent;
+    out->idle_at = out->base.sent;
     if (aq_ibv_credit_is_requested(out, limit))
         return 0; /* it waits for more, and needs what it has */
     out->wanted = limit;
@@ -190,16 +194,7 @@ static inline uint32_t aq_ibv_credit_surplus(struct aq_ibv_credit_out *out,
 /* The limit to tell the peer. */
 static inline uint32_t aq_ibv_credit_latest(const struct aq_ibv_credit_in *in)
 {
-    /* acquire: pairs with the release in aq_ibv_credit_add(): the buffers were posted before */
-    return atomic_load_explicit(&((struct aq_ibv_credit_in *)(uintptr_t)in)->credits,
-                                memory_order_acquire);
-}
-
-/* The limit is on its way. If two threads tell the peer at the same time, the older count may stay:
- * the newer one is then told again. */
-static inline void aq_ibv_credit_advertised(struct aq_ibv_credit_in *in, uint32_t credits)
-{
-    atomic_store_explicit(&in->advertised, credits, memory_order_relaxed);
+    return aq_credit_latest(&in->base);
 }
 
 /* A connection starts: so many buffers are posted. */
@@ -211,7 +206,10 @@ bool aq_ibv_credit_arrive(struct aq_ibv_credit_in *in, uint32_t skip);
  * credit is granted at once; else the buffer is to be posted again, then aq_ibv_credit_add(). */
 void aq_ibv_credit_return(struct aq_ibv_credit_in *in, bool left_out);
 /* n buffers were posted again. */
-void aq_ibv_credit_add(struct aq_ibv_credit_in *in, uint32_t n);
+static inline void aq_ibv_credit_add(struct aq_ibv_credit_in *in, uint32_t n)
+{
+    aq_credit_add(&in->base, n);
+}
 /* n more were posted: the window grows. */
 void aq_ibv_credit_grow(struct aq_ibv_credit_in *in, uint32_t n);
 /* How much to grow for a peer that is low on credits: at most budget more, up to max in all. */
@@ -220,24 +218,20 @@ uint32_t aq_ibv_credit_growth(const struct aq_ibv_credit_in *in, uint32_t max, u
 uint32_t aq_ibv_credit_request(struct aq_ibv_credit_in *in, uint32_t n);
 
 /* A write of the peer's cell is on its way. */
-static inline void aq_ibv_credit_wrote(struct aq_ibv_credit_in *in, uint32_t credits)
+static inline void aq_ibv_credit_wrote(struct aq_ibv_credit_in *in, uint32_t limit)
 {
-    in->written = credits;
-    aq_ibv_credit_advertised(in, credits);
+    in->written = limit;
+    aq_credit_advertise(&in->base, limit);
 }
 
 /* Is it time to write the peer's cell? */
 static inline bool aq_ibv_credit_due(const struct aq_ibv_credit_in *in)
 {
-    /* relaxed: a wrong answer is corrected at the next fragment */
-    const uint32_t advertised = atomic_load_explicit(
-        &((struct aq_ibv_credit_in *)(uintptr_t)in)->advertised, memory_order_relaxed);
-    const uint32_t latest = aq_ibv_credit_latest(in);
+    const uint32_t advertised = aq_credit_advertised(&in->base);
 
-    if (latest == advertised)
+    if (aq_credit_latest(&in->base) == advertised)
         return false;
-    return aq_credit_update_due(latest, advertised, in->window)
-           || aq_ibv_count_pending(in->want_at, advertised)
+    return aq_credit_due(&in->base, in->window) || aq_ibv_count_pending(in->want_at, advertised)
            || aq_credit_after(advertised, in->written + AQ_IBV_COUNT_APART);
 }
 

@@ -151,7 +151,7 @@ void aq_ibv_peer_join(struct aq_ibv_peer *peer)
     for (uint32_t i = 0; i < peer->qp_count; i++)
         peer->qps[i]->fences = aq_ibv_peers.fence_puts && peer->qps[i]->rail != peer->qps[0]->rail;
     for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++)
-        atomic_init(&peer->flow.out[channel].credits, remote->window);
+        aq_credit_out_open(&peer->flow.out[channel].base, remote->window);
     peer->cell_addr = remote->cell;
     peer->cell_rkey = remote->cell_rkey;
     aq_counter_add(&aq_ibv_peers.connects, 1);

@@ -66,7 +66,7 @@ void aq_ibv_am_head(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_he
 void aq_ibv_am_advertised(struct aq_ibv_peer *peer, const struct aq_ibv_head *head)
 {
     for (unsigned i = 0; i < AQ_IBV_CHANNELS; i++)
-        aq_ibv_credit_advertised(&peer->flow.in[i], head->credits[i]);
+        aq_credit_advertise(&peer->flow.in[i].base, head->credits[i]);
 }
 
 void aq_ibv_am_fill(struct aq_ibv_fragment *fragment, uint8_t type, const struct aq_am_out *out,
@@ -219,7 +219,7 @@ int aq_ibv_am_post_placed(struct aq_ibv_peer *peer, const struct aq_am_out *out,
         if (AQ_LIKELY(rc == AQ_OK))
             peer->flow.sent++;
         else
-            peer->flow.out[channel].sent--;
+            peer->flow.out[channel].base.sent--;
     }
     aq_lock_release(&peer->flow.lock);
     return rc;
@@ -258,9 +258,9 @@ void aq_ibv_am_skip(struct aq_ibv_peer *peer)
 
         if (surplus == 0 || surplus > UINT16_MAX)
             continue;
-        peer->flow.out[channel].sent += surplus + 1;
+        peer->flow.out[channel].base.sent += surplus + 1;
         if (aq_ibv_am_post_inline(peer, channel, &fragment, NULL, 0, AQ_IBV_POST_NOTICE) != AQ_OK)
-            peer->flow.out[channel].sent -= surplus + 1;
+            peer->flow.out[channel].base.sent -= surplus + 1;
         else
             aq_counter_add(&aq_ibv_am.skips, 1);
     }

@@ -90,6 +90,8 @@ static int aq_mpi_init(void)
     aq_mpi_am.peers = calloc(aq_job.size, sizeof(*aq_mpi_am.peers));
     if (aq_mpi_am.peers == NULL)
         return aq_fail(AQ_ERR_NOMEM, "mpi: no memory for %u peers", aq_job.size);
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+        aq_mpi_credit_open(&aq_mpi_am.peers[rank], aq_mpi_am.window);
     rc = aq_mpi_ring_init(&aq_mpi_am.rings, aq_mpi_am.lib);
     if (rc != AQ_OK)
         return rc;

@@ -6,6 +6,9 @@
  * datagrams leave through a callback, so that tests can run links over a simulated network. The
  * link reads no frames except its own acknowledgements, and computes no hashes.
  *
+ * No credits (core/aq_credit.h): the network loses and reorders, so what limits a sender is in
+ * bytes, and follows from acknowledgements, the round trip and losses.
+ *
  * Owner     queues datagrams with aq_udp_link_add() and fills them in. Calls aq_udp_link_pump() to
  *           send what the windows admit, and again after it has passed on received datagrams. Calls
  *           aq_udp_link_timer() when aq_udp_link_deadline() has passed

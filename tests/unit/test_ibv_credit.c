@@ -47,11 +47,11 @@ static void lane_open(struct channel *channel, uint32_t base)
     aq_ibv_credit_open(&channel->in, AQ_IBV_WINDOW_MIN);
     channel->posted = AQ_IBV_WINDOW_MIN;
     /* as if 2^32 less a few had been sent before */
-    channel->out.sent = channel->out.idle_at = channel->out.wanted = base;
-    atomic_store(&channel->out.credits, base + AQ_IBV_WINDOW_MIN);
+    channel->out.base.sent = channel->out.idle_at = channel->out.wanted = base;
+    atomic_store(&channel->out.base.limit, base + AQ_IBV_WINDOW_MIN);
     channel->in.arrived = channel->in.retired = channel->in.want_at = base;
-    atomic_store(&channel->in.credits, base + AQ_IBV_WINDOW_MIN);
-    atomic_store(&channel->in.advertised, base + AQ_IBV_WINDOW_MIN);
+    atomic_store(&channel->in.base.limit, base + AQ_IBV_WINDOW_MIN);
+    atomic_store(&channel->in.base.advertised, base + AQ_IBV_WINDOW_MIN);
 }
 
 static void lane_put(struct channel *channel, uint32_t skip, uint32_t want)
@@ -68,17 +68,17 @@ static bool lane_send(struct channel *channel, uint32_t parts)
 {
     const uint32_t limit = aq_ibv_credit_limit(&channel->out, &channel->cell, 0);
 
-    if (limit - channel->out.sent >= parts) {
+    if (limit - channel->out.base.sent >= parts) {
         for (uint32_t i = 0; i < parts; i++) {
-            channel->out.sent++;
+            channel->out.base.sent++;
             lane_put(channel, 0, 0);
         }
         return true;
     }
-    if (parts > 1 && limit != channel->out.sent
+    if (parts > 1 && limit != channel->out.base.sent
         && !aq_ibv_credit_is_requested(&channel->out, limit)) {
-        channel->out.sent++;
-        channel->out.wanted = channel->out.sent + parts;
+        channel->out.base.sent++;
+        channel->out.wanted = channel->out.base.sent + parts;
         lane_put(channel, 0, parts);
     }
     return false;
@@ -91,7 +91,7 @@ static void lane_idle(struct channel *channel)
 
     if (surplus == 0)
         return;
-    channel->out.sent += surplus + 1;
+    channel->out.base.sent += surplus + 1;
     lane_put(channel, surplus, 0);
 }
 
@@ -142,7 +142,7 @@ static void lane_tell(struct channel *channel, bool all, bool in_head)
     if (!all && !aq_ibv_credit_due(&channel->in))
         return;
     if (in_head) {
-        aq_ibv_credit_advertised(&channel->in, update);
+        aq_credit_advertise(&channel->in.base, update);
         aq_ibv_credit_learn(&channel->out, update);
     } else {
         aq_ibv_credit_wrote(&channel->in, update);
@@ -304,10 +304,10 @@ static void test_want(void **state)
 /* As if so many more messages had been sent, handled and told of. */
 static void lane_jump(struct channel *channel, uint32_t n, bool in_head)
 {
-    channel->out.sent += n;
+    channel->out.base.sent += n;
     channel->in.arrived += n;
     channel->in.retired += n;
-    atomic_fetch_add(&channel->in.credits, n);
+    atomic_fetch_add(&channel->in.base.limit, n);
     lane_tell(channel, true, in_head);
 }
 
@@ -337,7 +337,7 @@ static void test_one_way_only(void **state)
         lane_handle(&channel);
         if (aq_ibv_credit_due(&channel.in))
             lane_tell(&channel, true, false); /* the cell, once in a while */
-        assert_true(atomic_load(&channel.in.advertised)
+        assert_true(atomic_load(&channel.in.base.advertised)
                         - (uint32_t)atomic_load(&channel.cell.word[0])
                     <= AQ_IBV_COUNT_APART + (UINT32_C(1) << 23));
     }
@@ -423,7 +423,7 @@ static void test_want_overtakes(void **state)
                 channel.posted += window - AQ_IBV_WINDOW_MIN;
                 aq_ibv_credit_grow(&channel.in, window - AQ_IBV_WINDOW_MIN);
                 lane_tell(&channel, true, false);
-                channel.out.sent += taken;
+                channel.out.base.sent += taken;
                 if (lane_send(&channel, parts))
                     continue;
                 lane_settle(&channel);
@@ -464,7 +464,7 @@ static void test_torn_word(void **state)
     (void)state;
     memset(&out, 0, sizeof(out));
     memset(&cell, 0, sizeof(cell));
-    atomic_store(&out.credits, 4);
+    atomic_store(&out.base.limit, 4);
     assert_int_equal(aq_ibv_credit_limit(&out, &cell, 0), 4); /* zeros are no word */
     for (uint32_t count = 0xf0; count < 0x120; count++) {
         const uint64_t before = aq_ibv_cell_word(count), after = aq_ibv_cell_word(count + 1);
@@ -472,7 +472,7 @@ static void test_torn_word(void **state)
         for (unsigned bytes = 1; bytes < 8; bytes++) {
             const uint64_t mask = (UINT64_C(1) << 8 * bytes) - 1;
 
-            atomic_store(&out.credits, count);
+            atomic_store(&out.base.limit, count);
             atomic_store(&cell.word[0], (after & mask) | (before & ~mask));
             /* never more than was granted */
             assert_true(aq_ibv_credit_limit(&out, &cell, 0) - count <= 1);
@@ -481,7 +481,7 @@ static void test_torn_word(void **state)
         }
     }
     atomic_store(&cell.word[0], aq_ibv_cell_word(3)); /* old news */
-    assert_int_equal(aq_ibv_credit_limit(&out, &cell, 0), atomic_load(&out.credits));
+    assert_int_equal(aq_ibv_credit_limit(&out, &cell, 0), atomic_load(&out.base.limit));
 }
 
 int main(void)

@@ -35,11 +35,11 @@ static void model_open(struct model *model, uint32_t base)
     memset(model, 0, sizeof(*model));
     aq_ibv_credit_open(&model->in, WINDOW);
     model->posted = WINDOW;
-    model->out.sent = model->out.wanted = base;
-    atomic_store(&model->out.credits, base + WINDOW);
+    model->out.base.sent = model->out.wanted = base;
+    atomic_store(&model->out.base.limit, base + WINDOW);
     model->in.arrived = model->in.retired = model->in.want_at = base;
-    atomic_store(&model->in.credits, base + WINDOW);
-    atomic_store(&model->in.advertised, base + WINDOW);
+    atomic_store(&model->in.base.limit, base + WINDOW);
+    atomic_store(&model->in.base.advertised, base + WINDOW);
     model->in.written = base + WINDOW;
 }
 
@@ -50,7 +50,7 @@ static void model_tell(struct model *model, bool head)
     const uint32_t limit = aq_ibv_credit_latest(&model->in);
 
     if (head) {
-        aq_ibv_credit_advertised(&model->in, limit);
+        aq_credit_advertise(&model->in.base, limit);
         aq_ibv_credit_learn(&model->out, limit);
     } else {
         aq_ibv_credit_wrote(&model->in, limit);
@@ -87,7 +87,7 @@ static bool model_step(struct model *model, enum step step)
         return true;
     default:
         if (aq_ibv_credit_latest(&model->in)
-            == (step == TELL_HEAD ? atomic_load(&model->out.credits)
+            == (step == TELL_HEAD ? atomic_load(&model->out.base.limit)
                                   : (uint32_t)atomic_load(&model->cell.word[0])))
             return false;
         model_tell(model, step == TELL_HEAD);
@@ -102,7 +102,7 @@ static void model_check(struct model *model, uint32_t base)
     assert_true(left <= WINDOW);
     assert_true(left + model->wire <= model->posted);
     assert_int_equal(model->posted + model->waiting, WINDOW);
-    assert_int_equal(model->out.sent - base,
+    assert_int_equal(model->out.base.sent - base,
                      model->in.retired - base + model->waiting + model->wire);
 }
 
@@ -181,7 +181,7 @@ static void test_ask(void **state)
     aq_ibv_credit_unask(&model.out);
     assert_int_equal(aq_ibv_credit_left(&model.out, &model.cell, 0), WINDOW);
     assert_true(aq_ibv_credit_ask(&model.out, &model.cell, 0, 9));
-    aq_ibv_credit_learn(&model.out, model.out.sent + 9);
+    aq_ibv_credit_learn(&model.out, model.out.base.sent + 9);
     assert_true(aq_ibv_credit_ask(&model.out, &model.cell, 0, 9));
     /* nothing to ask with, or the channel is a stream's */
     model_open(&model, 0);
@@ -328,7 +328,8 @@ static void test_no_space(void **state)
     assert_int_equal(listed(2), 1);
     assert_true(atomic_load(&updates.due));
     for (int i = 0; i < 2; i++)
-        assert_int_equal(atomic_load(&peers[i]->in[AQ_IBV_REQUEST].advertised), writes[i] ? 12 : 8);
+        assert_int_equal(aq_credit_advertised(&peers[i]->in[AQ_IBV_REQUEST].base),
+                         writes[i] ? 12 : 8);
     space = 2;
     aq_ibv_updates_poll(&updates, false);
     assert_int_equal(writes[0], 1);
@@ -344,7 +345,7 @@ static void test_told_by_head(void **state)
 
     (void)state;
     serve(0, AQ_IBV_REQUEST, 5);
-    aq_ibv_credit_advertised(in, aq_ibv_credit_latest(in));
+    aq_credit_advertise(&in->base, aq_ibv_credit_latest(in));
     aq_ibv_updates_poll(&updates, true);
     assert_int_equal(writes[0], 0);
     assert_int_equal(listed(0), 0);

@@ -150,6 +150,8 @@ static int start(void **state)
     memset(&mpi, 0, sizeof(mpi));
     memset(&seen, 0, sizeof(seen));
     memset(peers, 0, sizeof(peers));
+    for (unsigned rank = 0; rank < 2; rank++)
+        aq_mpi_credit_open(&peers[rank], WINDOW);
     if (aq_mpi_am.reserve != NULL)
         aq_mpi_buf_give(aq_mpi_am.reserve);
     memset(&aq_mpi_am, 0, sizeof(aq_mpi_am));
@@ -223,11 +225,11 @@ static void test_short(void **state)
     assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
     assert_int_equal(seen.times, 1);
     assert_int_equal(seen.first, -5);
-    assert_int_equal(peers[SENDER].done_units, 1);
+    assert_int_equal(peers[SENDER].in.limit, WINDOW + 1);
     arrive_short(AQ_MPI_REPLY, INT32_MAX);
     assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, true), 1);
     assert_int_equal(seen.first, INT32_MAX);
-    assert_int_equal(peers[SENDER].done_units, 1); /* a reply is not paid for */
+    assert_int_equal(peers[SENDER].in.limit, WINDOW + 1); /* a reply is not paid for */
     arrive_short(AQ_MPI_REQUEST, 0);
     assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, true),
                      0); /* no request for who can take replies only */
@@ -291,9 +293,9 @@ static void test_payloads(void **state)
     assert_int_equal(seen.nbytes, AQ_MPI_MAX_MEDIUM);
     assert_int_equal(seen.last_byte, 0x77);
     assert_int_equal(seen.times, 4);
-    assert_int_equal(peers[SENDER].done_units, 2 * aq_mpi_credit_cost(100)
-                                                   + aq_mpi_credit_cost(sizeof(segment))
-                                                   + aq_mpi_credit_cost(AQ_MPI_MAX_MEDIUM));
+    assert_int_equal(peers[SENDER].in.limit, WINDOW + 2 * aq_mpi_credit_cost(100)
+                                                 + aq_mpi_credit_cost(sizeof(segment))
+                                                 + aq_mpi_credit_cost(AQ_MPI_MAX_MEDIUM));
 }
 
 /* Half a window of requests to a rank that sends nothing else back: it sends one credit message. */
@@ -306,7 +308,7 @@ static void test_credit_is_told(void **state)
         assert_int_equal(mpi.sends, i / (WINDOW / 2));
     }
     assert_int_equal(mpi.sent.kind, AQ_MPI_CREDIT);
-    assert_int_equal(mpi.sent.units, WINDOW);
+    assert_int_equal(mpi.sent.limit, 2 * WINDOW);
     assert_int_equal(mpi.sent.messages, WINDOW);
 }
 
@@ -359,12 +361,12 @@ static void test_false_credit(void **state)
 
     (void)state;
     packet = arrive(AQ_MPI_REPLY, AQ_MPI_HEAD);
-    aq_mpi_head_put(packet,
-                    (struct aq_mpi_head){ .kind = AQ_MPI_CREDIT, .units = 1, .messages = 1 });
+    aq_mpi_head_put(
+        packet, (struct aq_mpi_head){ .kind = AQ_MPI_CREDIT, .limit = WINDOW + 1, .messages = 1 });
     check_ends(FALSE_PACKET "credit for requests that were not sent");
     aq_mpi_credit_spend(&peers[SENDER], 1); /* now it was */
     assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
-    assert_int_equal(peers[SENDER].acked, 1);
+    assert_int_equal(peers[SENDER].out.limit, WINDOW + 1);
     assert_int_equal(peers[SENDER].handled, 1);
 }
 

@@ -64,7 +64,7 @@ static void check_head(struct aq_mpi_head head)
     assert_int_equal(back.apart, head.apart);
     assert_int_equal(back.handler, head.handler);
     assert_int_equal(back.messages, head.messages);
-    assert_int_equal(back.units, head.units);
+    assert_int_equal(back.limit, head.limit);
 }
 
 /* Each field alone has its bits, which are those that the header names, and together they are the
@@ -76,7 +76,7 @@ static void test_head_fields(void **state)
     const uint64_t apart = head_word((struct aq_mpi_head){ .apart = true });
     const uint64_t handler = head_word((struct aq_mpi_head){ .handler = UINT8_MAX });
     const uint64_t messages = head_word((struct aq_mpi_head){ .messages = UINT16_MAX });
-    const uint64_t units = head_word((struct aq_mpi_head){ .units = UINT32_MAX });
+    const uint64_t limit = head_word((struct aq_mpi_head){ .limit = UINT32_MAX });
 
     (void)state;
     assert_int_equal(head_word((struct aq_mpi_head){ 0 }), 0);
@@ -85,28 +85,27 @@ static void test_head_fields(void **state)
     assert_int_equal(apart, 0x80);
     assert_int_equal(handler, 0xff00);
     assert_int_equal(messages, UINT64_C(0xffff0000));
-    assert_int_equal(units, UINT64_C(0xffffffff00000000));
+    assert_int_equal(limit, UINT64_C(0xffffffff00000000));
 }
 
 static void test_head_limits(void **state)
 {
     static const uint16_t messages[] = { 0, 1, 0x7fff, 0x8000, UINT16_MAX };
-    static const uint32_t units[] = {
-        0, 1, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 1, UINT32_MAX
-    };
+    static const uint32_t limits[] = { 0,         1, INT32_MAX, UINT32_C(1) << 31, UINT32_MAX - 1,
+                                       UINT32_MAX };
     uint64_t seed = 3;
 
     (void)state;
     for (unsigned kind = 0; kind < 4; kind++)
         for (unsigned nargs = 0; nargs < 32; nargs++)
-            for (unsigned i = 0; i < sizeof(units) / sizeof(*units); i++)
+            for (unsigned i = 0; i < sizeof(limits) / sizeof(*limits); i++)
                 for (unsigned k = 0; k < sizeof(messages) / sizeof(*messages); k++)
                     check_head((struct aq_mpi_head){ .kind = (uint8_t)kind,
                                                      .nargs = (uint8_t)nargs,
                                                      .apart = i % 2 != 0,
                                                      .handler = (uint8_t)(255 * (k % 2)),
                                                      .messages = messages[k],
-                                                     .units = units[i] });
+                                                     .limit = limits[i] });
     for (unsigned i = 0; i < 100000; i++) {
         const uint64_t word = random_of(&seed);
 
@@ -115,7 +114,7 @@ static void test_head_limits(void **state)
                                          .apart = (word >> 7 & 1) != 0,
                                          .handler = (uint8_t)(word >> 8),
                                          .messages = (uint16_t)(word >> 16),
-                                         .units = (uint32_t)(word >> 32) });
+                                         .limit = (uint32_t)(word >> 32) });
     }
 }
 
@@ -155,7 +154,7 @@ static void check_message(uint8_t kind, unsigned nargs, size_t nbytes)
     at = exactly(packet, len);
     assert_true(aq_mpi_packet_decode(at, len, MEDIUM, LONG, &back));
     assert_int_equal(back.head.handler, 200);
-    assert_int_equal(back.head.units, 0xfffffffe);
+    assert_int_equal(back.head.limit, 0xfffffffe);
     assert_int_equal(back.head.messages, 0x8001);
     assert_int_equal(back.nbytes, nbytes);
     assert_int_equal(back.head.apart, apart);
@@ -499,9 +498,10 @@ static void test_flow(void **state)
 {
     const uint32_t window = AQ_MPI_WINDOW_MIN;
     /* the counters pass their end on the way */
-    struct aq_mpi_peer here = { .sent = UINT32_MAX - 1000, .acked = UINT32_MAX - 1000 };
-    struct aq_mpi_peer there = { .advertised = UINT32_MAX - 1000, .done_units = UINT32_MAX - 1000 };
-    uint32_t out_units = 0, sent = 0, units = UINT32_MAX - 1000, old_units;
+    const uint32_t start = UINT32_MAX - 1000;
+    struct aq_mpi_peer here = { .out = { .sent = start, .limit = start + window } };
+    struct aq_mpi_peer there = { .in = { .limit = start + window, .advertised = start + window } };
+    uint32_t out_units = 0, sent = 0, limit = start + window, old_limit;
     uint16_t messages = 0, old_messages;
     uint64_t seed = 2;
 
@@ -509,7 +509,7 @@ static void test_flow(void **state)
     while (sent < 200000) {
         const uint32_t cost = 1 + (uint32_t)(random_of(&seed) % AQ_MPI_COST_MAX);
 
-        if (aq_mpi_credit_has(&here, window, cost)) {
+        if (aq_mpi_credit_has(&here, cost)) {
             aq_mpi_credit_spend(&here, cost);
             out_units += cost;
             assert_true(out_units <= window);
@@ -520,24 +520,24 @@ static void test_flow(void **state)
             assert_true(aq_mpi_credit_due(&there, window));
         }
         if (aq_mpi_credit_due(&there, window)) {
-            old_units = units;
+            old_limit = limit;
             old_messages = messages;
-            aq_mpi_credit_advertise(&there, &units, &messages);
+            aq_mpi_credit_advertise(&there, &limit, &messages);
             assert_false(aq_mpi_credit_due(&there, window));
-            assert_true(aq_mpi_credit_take(&here, units, messages));
-            assert_true(aq_mpi_credit_take(&here, old_units,
+            assert_true(aq_mpi_credit_take(&here, window, limit, messages));
+            assert_true(aq_mpi_credit_take(&here, window, old_limit,
                                            old_messages)); /* one that was overtaken says nothing */
-            assert_int_equal(here.acked, units);
+            assert_int_equal(here.out.limit, limit);
             out_units = 0;
         }
     }
-    aq_mpi_credit_advertise(&there, &units, &messages);
-    assert_true(aq_mpi_credit_take(&here, units, messages));
+    aq_mpi_credit_advertise(&there, &limit, &messages);
+    assert_true(aq_mpi_credit_take(&here, window, limit, messages));
     assert_int_equal(here.requests, sent);
     assert_int_equal(here.handled, sent);
     /* more than was sent */
-    assert_false(aq_mpi_credit_take(&here, units + 1, messages));
-    assert_int_equal(here.acked, units);
+    assert_false(aq_mpi_credit_take(&here, window, limit + 1, messages));
+    assert_int_equal(here.out.limit, limit);
 }
 
 /* Counts that lie half the counter away, and just this and that side of it. */
@@ -549,26 +549,26 @@ static void test_credit_edges(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
-        struct aq_mpi_peer peer = { .sent = starts[i],
-                                    .acked = starts[i],
+        const uint32_t limit = starts[i] + window;
+        struct aq_mpi_peer peer = { .out = { .sent = starts[i], .limit = limit },
                                     .acked_messages = UINT16_MAX };
 
-        assert_true(aq_mpi_credit_has(&peer, window, window));
-        assert_false(aq_mpi_credit_has(&peer, window, window + 1));
+        assert_true(aq_mpi_credit_has(&peer, window));
+        assert_false(aq_mpi_credit_has(&peer, window + 1));
         aq_mpi_credit_spend(&peer, window);
-        assert_false(aq_mpi_credit_has(&peer, window, 1));
+        assert_false(aq_mpi_credit_has(&peer, 1));
         /* more than was sent, by one and by half the counter; what lies before is late */
-        assert_false(aq_mpi_credit_take(&peer, starts[i] + window + 1, 1));
-        assert_false(aq_mpi_credit_take(&peer, starts[i] + INT32_MAX, 1));
-        assert_true(aq_mpi_credit_take(&peer, starts[i] + (UINT32_C(1) << 31), 1));
-        assert_true(aq_mpi_credit_take(&peer, starts[i] - 1, 1));
-        assert_int_equal(peer.acked, starts[i]);
+        assert_false(aq_mpi_credit_take(&peer, window, limit + window + 1, 1));
+        assert_false(aq_mpi_credit_take(&peer, window, limit + INT32_MAX, 1));
+        assert_true(aq_mpi_credit_take(&peer, window, limit + (UINT32_C(1) << 31), 1));
+        assert_true(aq_mpi_credit_take(&peer, window, limit - 1, 1));
+        assert_int_equal(peer.out.limit, limit);
         assert_int_equal(peer.handled, 0);
         /* all of it, and the 16 bits of messages pass their end */
-        assert_true(aq_mpi_credit_take(&peer, starts[i] + window, 1));
-        assert_int_equal(peer.acked, starts[i] + window);
+        assert_true(aq_mpi_credit_take(&peer, window, limit + window, 1));
+        assert_int_equal(peer.out.limit, limit + window);
         assert_int_equal(peer.handled, 2);
-        assert_true(aq_mpi_credit_has(&peer, window, window));
+        assert_true(aq_mpi_credit_has(&peer, window));
     }
 }
 
