@@ -51,9 +51,9 @@ static inline unsigned aq_ibv_am_reserve(unsigned channel, uint8_t handler)
 
 /* AQ_IBV_BUF bytes, registered. */
 struct aq_ibv_buf {
-    struct aq_ibv_done done;  /* gives it back */
-    struct aq_ibv_buf *next;  /* while it is free */
-    struct aq_ibv_buf *chain; /* given back together with this one */
+    struct aq_ibv_done done;      /* gives it back */
+    struct aq_freelist_item item; /* while it is free */
+    struct aq_ibv_buf *chain;     /* given back together with this one */
     uint8_t *bytes;
     struct aq_ibv_bounce *rider; /* given back together with this one, or NULL */
     uint8_t channel;

@@ -32,10 +32,7 @@ struct aq_ibv_rma aq_ibv_rma;
 
 _Thread_local struct aq_ibv_batch *aq_ibv_batch __attribute__((tls_model("initial-exec")));
 
-static struct {
-    aq_lock lock;
-    struct aq_ibv_batch *free;
-} aq_ibv_batches;
+static struct aq_freelist aq_ibv_batches; /* free ones */
 
 /* --- one request --- */
 
@@ -88,13 +85,9 @@ struct aq_ibv_qp *aq_ibv_rma_qp(struct aq_ibv_peer *peer)
 
 static struct aq_ibv_batch *aq_ibv_batch_take(void)
 {
-    struct aq_ibv_batch *batch;
+    struct aq_ibv_batch *batch =
+        aq_freelist_thing(aq_freelist_take(&aq_ibv_batches), offsetof(struct aq_ibv_batch, item));
 
-    aq_lock_acquire(&aq_ibv_batches.lock);
-    batch = aq_ibv_batches.free;
-    if (batch != NULL)
-        aq_ibv_batches.free = batch->next;
-    aq_lock_release(&aq_ibv_batches.lock);
     if (batch == NULL && (batch = calloc(1, sizeof(*batch))) == NULL)
         aq_fatal("ibv: no memory for a batch of transfers (%zu bytes)", sizeof(*batch));
     return batch;
@@ -102,10 +95,7 @@ static struct aq_ibv_batch *aq_ibv_batch_take(void)
 
 static void aq_ibv_batch_give(struct aq_ibv_batch *batch)
 {
-    aq_lock_acquire(&aq_ibv_batches.lock);
-    batch->next = aq_ibv_batches.free;
-    aq_ibv_batches.free = batch;
-    aq_lock_release(&aq_ibv_batches.lock);
+    aq_freelist_give(&aq_ibv_batches, &batch->item);
 }
 
 int aq_ibv_batch_flush(void)

@@ -9,7 +9,7 @@
  *
  * Owns      slabs and requests; neither is freed
  * Threads   any; lists under their locks, for a few instructions; slabs are made without a lock
- * Uses      aq_ibv_register(). SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_register(), core/aq_freelist.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include <stdlib.h>
@@ -30,15 +30,11 @@ static const uint32_t aq_ibv_bounce_slab[AQ_IBV_BOUNCE_SIZES] = { 16384, 262144,
                                                                   4 * AQ_IBV_BOUNCE_MAX };
 
 static struct {
-    _Alignas(AQ_CACHE_LINE) aq_lock lock;
-    struct aq_ibv_bounce *free;
-    uint32_t count, zcopy;
+    _Alignas(AQ_CACHE_LINE) struct aq_freelist free;
+    uint32_t count, zcopy; /* under its lock */
 } aq_ibv_bounces[AQ_IBV_BOUNCE_SIZES];
 
-static struct {
-    _Alignas(AQ_CACHE_LINE) aq_lock lock;
-    struct aq_ibv_rma_frag *free;
-} aq_ibv_rma_frags;
+static _Alignas(AQ_CACHE_LINE) struct aq_freelist aq_ibv_rma_frags;
 
 static aq_counter aq_ibv_bounce_bytes; /* of all slabs */
 
@@ -67,22 +63,15 @@ static struct aq_ibv_rma_frag *aq_ibv_rma_frags_make(void)
 
 struct aq_ibv_rma_frag *aq_ibv_rma_frag_take(void)
 {
-    struct aq_ibv_rma_frag *frag;
+    struct aq_ibv_rma_frag *frag = aq_freelist_thing(aq_freelist_take(&aq_ibv_rma_frags),
+                                                     offsetof(struct aq_ibv_rma_frag, item));
 
-    aq_lock_acquire(&aq_ibv_rma_frags.lock);
-    frag = aq_ibv_rma_frags.free;
-    if (AQ_LIKELY(frag != NULL))
-        aq_ibv_rma_frags.free = frag->next;
-    aq_lock_release(&aq_ibv_rma_frags.lock);
     return AQ_LIKELY(frag != NULL) ? frag : aq_ibv_rma_frags_make();
 }
 
 void aq_ibv_rma_frag_give(struct aq_ibv_rma_frag *frag)
 {
-    aq_lock_acquire(&aq_ibv_rma_frags.lock);
-    frag->next = aq_ibv_rma_frags.free;
-    aq_ibv_rma_frags.free = frag;
-    aq_lock_release(&aq_ibv_rma_frags.lock);
+    aq_freelist_give(&aq_ibv_rma_frags, &frag->item);
 }
 
 /* --- buffers --- */
@@ -124,10 +113,10 @@ static __attribute__((noinline, cold)) struct aq_ibv_bounce *aq_ibv_bounce_grow(
     bool must;
     char *slab;
 
-    aq_lock_acquire(&aq_ibv_bounces[size_class].lock);
+    aq_lock_acquire(&aq_ibv_bounces[size_class].free.lock);
     must = !have[size_class];
     have[size_class] = true;
-    aq_lock_release(&aq_ibv_bounces[size_class].lock);
+    aq_lock_release(&aq_ibv_bounces[size_class].free.lock);
     if (aq_counter_add(&aq_ibv_bounce_bytes, bytes) > aq_ibv_bounce_limit() && !must) {
         aq_counter_add(&aq_ibv_bounce_bytes, -(uint64_t)bytes);
         return NULL;
@@ -138,9 +127,9 @@ static __attribute__((noinline, cold)) struct aq_ibv_bounce *aq_ibv_bounce_grow(
         free(all);
         return NULL; /* the bytes stay counted, so that it is not tried often */
     }
-    aq_lock_acquire(&aq_ibv_bounces[size_class].lock);
+    aq_lock_acquire(&aq_ibv_bounces[size_class].free.lock);
     aq_ibv_bounces[size_class].count += bytes / size;
-    aq_lock_release(&aq_ibv_bounces[size_class].lock);
+    aq_lock_release(&aq_ibv_bounces[size_class].free.lock);
     for (uint32_t i = 0; i < bytes / size; i++) {
         all[i].bytes = slab + (size_t)i * size;
         all[i].size_class = size_class;
@@ -154,14 +143,8 @@ static __attribute__((noinline, cold)) struct aq_ibv_bounce *aq_ibv_bounce_grow(
 
 static struct aq_ibv_bounce *aq_ibv_bounce_free_one(unsigned size_class)
 {
-    struct aq_ibv_bounce *bounce;
-
-    aq_lock_acquire(&aq_ibv_bounces[size_class].lock);
-    bounce = aq_ibv_bounces[size_class].free;
-    if (AQ_LIKELY(bounce != NULL))
-        aq_ibv_bounces[size_class].free = bounce->next;
-    aq_lock_release(&aq_ibv_bounces[size_class].lock);
-    return bounce;
+    return aq_freelist_thing(aq_freelist_take(&aq_ibv_bounces[size_class].free),
+                             offsetof(struct aq_ibv_bounce, item));
 }
 
 struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes)
@@ -179,10 +162,10 @@ static bool aq_ibv_bounce_mark(struct aq_ibv_bounce *bounce)
 {
     const unsigned size_class = bounce->size_class;
 
-    aq_lock_acquire(&aq_ibv_bounces[size_class].lock);
+    aq_lock_acquire(&aq_ibv_bounces[size_class].free.lock);
     bounce->zcopy = 2 * (aq_ibv_bounces[size_class].zcopy + 1) <= aq_ibv_bounces[size_class].count;
     aq_ibv_bounces[size_class].zcopy += bounce->zcopy;
-    aq_lock_release(&aq_ibv_bounces[size_class].lock);
+    aq_lock_release(&aq_ibv_bounces[size_class].free.lock);
     return bounce->zcopy;
 }
 
@@ -209,10 +192,9 @@ void aq_ibv_bounce_give(struct aq_ibv_bounce *bounce)
 {
     const unsigned size_class = bounce->size_class;
 
-    aq_lock_acquire(&aq_ibv_bounces[size_class].lock);
+    aq_lock_acquire(&aq_ibv_bounces[size_class].free.lock);
     aq_ibv_bounces[size_class].zcopy -= bounce->zcopy;
     bounce->zcopy = false;
-    bounce->next = aq_ibv_bounces[size_class].free;
-    aq_ibv_bounces[size_class].free = bounce;
-    aq_lock_release(&aq_ibv_bounces[size_class].lock);
+    aq_freelist_push(&aq_ibv_bounces[size_class].free, &bounce->item);
+    aq_lock_release(&aq_ibv_bounces[size_class].free.lock);
 }

@@ -4,11 +4,12 @@
  * Requests and replies have pools of their own, so that a reply finds a buffer however many
  * requests wait. A pool grows by chunks up to its quota of GASNET_BBUF_COUNT. A buffer comes back
  * when its request is complete. That may be noticed late, with the completion of a later request,
- * so a pool that runs out requests completions on every queue pair of messages.
+ * so a pool that runs out requests completions on every queue pair of messages. The memory is
+ * registered, so it comes in chunks and has a limit, unlike that of core/aq_bufpool.h.
  *
  * Owns      the pools
  * Threads   any but the connector; a lock for each pool
- * Uses      aq_ibv_am.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_am.h, core/aq_freelist.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
 #include "conduits/ibv/aq_ibv_am.h"
@@ -28,9 +29,8 @@
 struct aq_ibv_am aq_ibv_am;
 
 static struct {
-    aq_lock lock;
-    struct aq_ibv_buf *free;
-    uint32_t count, max, zcopy;
+    struct aq_freelist free;
+    uint32_t count, max, zcopy; /* under its lock */
 } aq_ibv_bufs[AQ_IBV_CHANNELS];
 
 static void aq_ibv_buf_done(struct aq_ibv_done *done)
@@ -75,8 +75,7 @@ static void aq_ibv_buf_grow(unsigned channel)
         bufs[i].channel = (uint8_t)channel;
         for (uint32_t dev = 0; dev < aq_ibv_am.net->dev_count; dev++)
             bufs[i].lkey[dev] = mrs[dev]->lkey;
-        bufs[i].next = aq_ibv_bufs[channel].free;
-        aq_ibv_bufs[channel].free = &bufs[i];
+        aq_freelist_push(&aq_ibv_bufs[channel].free, &bufs[i].item);
     }
     aq_ibv_bufs[channel].count += AQ_IBV_BUF_CHUNK;
 }
@@ -105,16 +104,15 @@ static void aq_ibv_buf_reclaim(void)
 
 static struct aq_ibv_buf *aq_ibv_buf_pop(unsigned channel)
 {
-    struct aq_ibv_buf *buf;
+    struct aq_freelist_item *item;
 
-    aq_lock_acquire(&aq_ibv_bufs[channel].lock);
-    if (aq_ibv_bufs[channel].free == NULL && aq_ibv_bufs[channel].count < aq_ibv_bufs[channel].max)
+    aq_lock_acquire(&aq_ibv_bufs[channel].free.lock);
+    if (aq_ibv_bufs[channel].free.first == NULL
+        && aq_ibv_bufs[channel].count < aq_ibv_bufs[channel].max)
         aq_ibv_buf_grow(channel);
-    buf = aq_ibv_bufs[channel].free;
-    if (buf != NULL)
-        aq_ibv_bufs[channel].free = buf->next;
-    aq_lock_release(&aq_ibv_bufs[channel].lock);
-    return buf;
+    item = aq_freelist_pop(&aq_ibv_bufs[channel].free);
+    aq_lock_release(&aq_ibv_bufs[channel].free.lock);
+    return aq_freelist_thing(item, offsetof(struct aq_ibv_buf, item));
 }
 
 struct aq_ibv_buf *aq_ibv_buf_take(unsigned channel)
@@ -150,7 +148,7 @@ struct aq_ibv_buf *aq_ibv_buf_take_zcopy(unsigned channel)
     struct aq_ibv_buf *buf;
     bool may;
 
-    aq_lock_acquire(&aq_ibv_bufs[channel].lock);
+    aq_lock_acquire(&aq_ibv_bufs[channel].free.lock);
     if (2 * (aq_ibv_bufs[channel].zcopy + 1) > aq_ibv_bufs[channel].count
         && aq_ibv_bufs[channel].count < aq_ibv_bufs[channel].max)
         aq_ibv_buf_grow(channel);
@@ -158,7 +156,7 @@ struct aq_ibv_buf *aq_ibv_buf_take_zcopy(unsigned channel)
           <= aq_ibv_bufs[channel].count; /* as many are never lent */
     if (may)
         aq_ibv_bufs[channel].zcopy++;
-    aq_lock_release(&aq_ibv_bufs[channel].lock);
+    aq_lock_release(&aq_ibv_bufs[channel].free.lock);
     if (!may)
         return NULL;
     buf = aq_ibv_buf_take(channel);
@@ -166,9 +164,9 @@ struct aq_ibv_buf *aq_ibv_buf_take_zcopy(unsigned channel)
         buf->zcopy = true;
         return buf;
     }
-    aq_lock_acquire(&aq_ibv_bufs[channel].lock);
+    aq_lock_acquire(&aq_ibv_bufs[channel].free.lock);
     aq_ibv_bufs[channel].zcopy--;
-    aq_lock_release(&aq_ibv_bufs[channel].lock);
+    aq_lock_release(&aq_ibv_bufs[channel].free.lock);
     return NULL;
 }
 
@@ -176,12 +174,12 @@ void aq_ibv_buf_give(struct aq_ibv_buf *buf)
 {
     const unsigned channel = buf->channel;
 
-    aq_lock_acquire(&aq_ibv_bufs[channel].lock);
-    if (buf->zcopy)
+    aq_lock_acquire(&aq_ibv_bufs[channel].free.lock);
+    if (AQ_UNLIKELY(buf->zcopy)) {
         aq_ibv_bufs[channel].zcopy--;
-    buf->zcopy = false;
+        buf->zcopy = false;
+    }
     buf->chain = NULL;
-    buf->next = aq_ibv_bufs[channel].free;
-    aq_ibv_bufs[channel].free = buf;
-    aq_lock_release(&aq_ibv_bufs[channel].lock);
+    aq_freelist_push(&aq_ibv_bufs[channel].free, &buf->item);
+    aq_lock_release(&aq_ibv_bufs[channel].free.lock);
 }

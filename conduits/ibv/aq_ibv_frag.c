@@ -1,57 +1,30 @@
 /*
  * aq_ibv_frag.c - puts the fragments of a message together; see aq_ibv_frag.h.
  *
- * A medium payload is gathered in memory of this file, a long one at its destination. The memory is
- * cached for later messages, up to a bound.
+ * A medium payload is gathered in memory of this file, a long one at its destination.
  *
- * Owns      the cache
- * Threads   aq_ibv_reasm_add(): the caller's lock; the cache: its own lock
- * Uses      base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
+ * Owns      the pool of that memory
+ * Threads   aq_ibv_reasm_add(): the caller's lock; the pool: its own lock
+ * Uses      core/aq_bufpool.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_frag.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/aq_lock.h"
-#include "base/aq_platform.h"
-
-#define AQ_IBV_REASM_CACHED 64u
-
-static struct {
-    aq_lock lock;
-    struct aq_ibv_reasm *first;
-    uint32_t count;
-} aq_ibv_reasm_cache;
+static struct aq_bufpool aq_ibv_reasms = { .keep = 64 };
 
 static struct aq_ibv_reasm *aq_ibv_reasm_new(void)
 {
-    struct aq_ibv_reasm *reasm;
+    struct aq_ibv_reasm *reasm =
+        aq_freelist_thing(aq_bufpool_take(&aq_ibv_reasms), offsetof(struct aq_ibv_reasm, item));
 
-    aq_lock_acquire(&aq_ibv_reasm_cache.lock);
-    reasm = aq_ibv_reasm_cache.first;
-    if (AQ_LIKELY(reasm != NULL)) {
-        aq_ibv_reasm_cache.first = reasm->next;
-        aq_ibv_reasm_cache.count--;
-    }
-    aq_lock_release(&aq_ibv_reasm_cache.lock);
     return AQ_LIKELY(reasm != NULL) ? reasm : malloc(sizeof(*reasm) + AQ_IBV_MAX_MEDIUM);
 }
 
 void aq_ibv_reasm_release(struct aq_ibv_reasm *reasm)
 {
-    bool cached;
-
-    aq_lock_acquire(&aq_ibv_reasm_cache.lock);
-    cached = aq_ibv_reasm_cache.count < AQ_IBV_REASM_CACHED;
-    if (AQ_LIKELY(cached)) {
-        reasm->next = aq_ibv_reasm_cache.first;
-        aq_ibv_reasm_cache.first = reasm;
-        aq_ibv_reasm_cache.count++;
-    }
-    aq_lock_release(&aq_ibv_reasm_cache.lock);
-    if (!cached)
-        free(reasm);
+    aq_bufpool_give(&aq_ibv_reasms, &reasm->item);
 }
 
 enum aq_ibv_reasm_result aq_ibv_reasm_add(struct aq_ibv_reasm **open,

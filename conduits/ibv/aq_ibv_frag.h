@@ -7,14 +7,15 @@
  *
  * Owner     the receiver keeps one open message for each peer and channel (struct aq_ibv_reasm *,
  *           NULL: none) and hands every fragment to aq_ibv_reasm_add()
- * Threads   a message: the caller's lock; the cache of message memory has its own lock
- * Uses      aq_ibv_packet.h; knows neither devices nor peers, so that tests run it alone.
- *           SPDX-License-Identifier: BSD-3-Clause
+ * Threads   a message: the caller's lock; the pool of message memory has its own lock
+ * Uses      aq_ibv_packet.h, core/aq_bufpool.h; knows neither devices nor peers, so that tests run
+ *           it alone. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_IBV_FRAG_H
 #define AQ_IBV_FRAG_H
 
 #include "conduits/ibv/aq_ibv_packet.h"
+#include "core/aq_bufpool.h"
 
 #define AQ_IBV_MAX_MEDIUM 65536u /* bytes */
 /* fragments of a message of AQ_IBV_MAX_MEDIUM bytes with 16 arguments */
@@ -56,7 +57,7 @@ static inline size_t aq_ibv_cut_len(size_t each, size_t nbytes, size_t at)
 /* --- putting together --- */
 
 struct aq_ibv_reasm {
-    struct aq_ibv_reasm *next; /* while it is in the cache */
+    struct aq_freelist_item item; /* while it is free */
     uint32_t total, got; /* bytes; fragments come in order: got is where the next one begins */
     uint8_t type;
     uint8_t *payload;           /* medium: own; long: the destination */

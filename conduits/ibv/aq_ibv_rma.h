@@ -18,6 +18,7 @@
 
 #include "conduits/ibv/aq_ibv_connect.h"
 #include "conduits/ibv/aq_ibv_reg.h"
+#include "core/aq_freelist.h"
 #include "core/aq_op.h"
 #include "other/firehose/aq_fh.h"
 
@@ -44,7 +45,7 @@ extern struct aq_ibv_rma aq_ibv_rma;
 struct aq_ibv_xfer;
 
 struct aq_ibv_bounce {
-    struct aq_ibv_bounce *next; /* while it is free */
+    struct aq_freelist_item item; /* while it is free */
     char *bytes;
     uint32_t size_class;
     bool zcopy;                  /* lent to a client, who writes a payload into it */
@@ -53,8 +54,10 @@ struct aq_ibv_bounce {
 
 /* One work request under way: its operation, and what it holds. */
 struct aq_ibv_rma_frag {
-    _Alignas(AQ_CACHE_LINE) struct aq_ibv_done done;
-    struct aq_ibv_rma_frag *next; /* while it is free */
+    union {
+        _Alignas(AQ_CACHE_LINE) struct aq_ibv_done done; /* set after each aq_ibv_rma_frag_take() */
+        struct aq_freelist_item item;                    /* while it is free */
+    };
     struct aq_op *op;
     struct aq_ibv_xfer *xfer; /* the transfer that it belongs to, or NULL */
     struct aq_ibv_bounce *bounce;
@@ -128,10 +131,10 @@ struct aq_ibv_batch_slot {
 };
 
 struct aq_ibv_batch {
-    struct aq_ibv_batch *next; /* while it is free */
-    struct aq_op *op;          /* the operation whose requests may wait */
-    unsigned count;            /* requests that wait */
-    struct aq_ibv_qp *qp;      /* of these */
+    struct aq_freelist_item item; /* while it is free */
+    struct aq_op *op;             /* the operation whose requests may wait */
+    unsigned count;               /* requests that wait */
+    struct aq_ibv_qp *qp;         /* of these */
     struct aq_ibv_batch_slot slots[AQ_IBV_BATCH_MAX];
 };
 /* The batch of this thread; NULL: no request may wait. A pointer, since a library that dlopen()

@@ -56,7 +56,10 @@ struct aq_ibv_xfer {
     bool answered;              /* request has an outcome */
     atomic_bool *finished;      /* not NULL: a thread waits for the end */
     struct aq_ibv_bounce *copy; /* of its source, or NULL */
-    struct aq_ibv_xfer *next;   /* parked, or free */
+    union {
+        struct aq_ibv_xfer *next;     /* while it is parked */
+        struct aq_freelist_item item; /* while it is free */
+    };
     struct aq_ibv_follow follow;
 };
 
@@ -69,21 +72,13 @@ static struct {
     struct aq_ibv_xfer *first, **last;
 } aq_ibv_parked[2] = { { .last = &aq_ibv_parked[0].first }, { .last = &aq_ibv_parked[1].first } };
 
-/* Free transfers. */
-static struct {
-    aq_lock lock;
-    struct aq_ibv_xfer *free;
-} aq_ibv_xfers;
+static struct aq_freelist aq_ibv_xfers; /* free ones */
 
 static struct aq_ibv_xfer *aq_ibv_xfer_take(const struct aq_ibv_wanted *wanted)
 {
-    struct aq_ibv_xfer *x;
+    struct aq_ibv_xfer *x =
+        aq_freelist_thing(aq_freelist_take(&aq_ibv_xfers), offsetof(struct aq_ibv_xfer, item));
 
-    aq_lock_acquire(&aq_ibv_xfers.lock);
-    x = aq_ibv_xfers.free;
-    if (AQ_LIKELY(x != NULL))
-        aq_ibv_xfers.free = x->next;
-    aq_lock_release(&aq_ibv_xfers.lock);
     if (AQ_UNLIKELY(x == NULL) && (x = malloc(sizeof(*x))) == NULL)
         aq_fatal("ibv: no memory for a transfer of %zu bytes with rank %u", wanted->nbytes,
                  wanted->rank);
@@ -95,10 +90,7 @@ static void aq_ibv_xfer_give(struct aq_ibv_xfer *x)
 {
     if (x->copy != NULL)
         aq_ibv_bounce_give(x->copy);
-    aq_lock_acquire(&aq_ibv_xfers.lock);
-    x->next = aq_ibv_xfers.free;
-    aq_ibv_xfers.free = x;
-    aq_lock_release(&aq_ibv_xfers.lock);
+    aq_freelist_give(&aq_ibv_xfers, &x->item);
 }
 
 /* --- parked --- */

@@ -10,6 +10,7 @@
  * Credits   none: a full queue is AQ_RETRY. Requests can fill neither the queue of replies nor the
  *           send buffer of the socket for replies. So a reply waits for handlers of replies only,
  *           and those send nothing
+ * Buffers   none: the kernel copies a message when it is sent (core/aq_bufpool.h, for others)
  * Safety    every process of the host can send to the sockets: a datagram without the job's key is
  *           dropped
  * Threads   any. The kernel protects the sockets, the peers are constant after start-up, and the

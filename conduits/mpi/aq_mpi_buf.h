@@ -2,7 +2,7 @@
  * aq_mpi_buf.h - buffers of messages that are under way: packets and payloads.
  *
  * Threads   any
- * Uses      aq_mpi_packet.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_packet.h, core/aq_bufpool.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_MPI_BUF_H
 #define AQ_MPI_BUF_H
@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "conduits/mpi/aq_mpi_packet.h"
+#include "core/aq_bufpool.h"
 
 /* bytes: the packet of a short message, or one with a small payload */
 #define AQ_MPI_SMALL      240u
@@ -21,7 +22,10 @@
 /* A buffer's header; `size` bytes follow it. MPI reads or writes them until
  * aq_mpi_lib_am.completes() returns the buffer as an owner. */
 struct aq_mpi_buf {
-    struct aq_mpi_buf *next;
+    union {
+        struct aq_freelist_item item; /* while it is free */
+        struct aq_mpi_buf *next;      /* while its payload has arrived and waits for its handler */
+    };
     uint32_t size; /* bytes that follow */
     uint8_t kind;  /* private to aq_mpi_buf.c */
     uint8_t channel;

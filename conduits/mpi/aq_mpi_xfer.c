@@ -13,7 +13,8 @@
  *
  * Owns      transfers: active ones with a request, in the order of the module's list; settled ones;
  *           queued ones, which use a window, in the order of their starts; free ones, which are
- *           returned to malloc when the job ends
+ *           under the same lock and so have no list of core/aq_freelist.h, and are returned to
+ *           malloc when the job ends
  * Threads   with the lock around MPI, except aq_mpi_xfer_lock() and the count of busy ones
  * Uses      aq_mpi_xfer.h, aq_mpi_lock.h, core/aq_op.h. SPDX-License-Identifier: BSD-3-Clause
  */

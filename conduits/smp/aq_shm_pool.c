@@ -3,7 +3,8 @@
  *
  * A rank has a pool for requests and one for replies. All its targets share them, so that memory
  * grows with the number of ranks and not with the number of pairs. Blocks are allocated last in,
- * first out: the next payload finds the block of the last one in the cache.
+ * first out: the next payload finds the block of the last one in the cache. Other processes read
+ * a block, so it is named by a number and has no link of core/aq_freelist.h in it.
  *
  * Owns      the free lists (private memory); the blocks are in the arena
  * Threads   any; one lock for each channel, held for a few instructions
