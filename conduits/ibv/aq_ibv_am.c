@@ -93,15 +93,16 @@ static int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out
     struct aq_ibv_fragment fragment = { .head = { .type = 0 } };
     int rc = AQ_RETRY;
 
-    if (AQ_UNLIKELY(cut.count > AQ_IBV_MSG_FRAGS))
-        return out->immediate ? AQ_RETRY : aq_ibv_am_long_stream(peer, out, cut.each);
+    if (AQ_UNLIKELY(cut.base.count > AQ_IBV_MSG_FRAGS))
+        return out->immediate ? AQ_RETRY : aq_ibv_am_long_stream(peer, out, cut.base.each);
     aq_ibv_am_fill(&fragment, cut.type, out, out->nbytes);
     aq_lock_acquire(&peer->flow.lock);
-    if (aq_ibv_am_claim(peer, channel, cut.count, aq_ibv_am_reserve(channel, out->handler))) {
+    if (aq_ibv_am_claim(peer, channel, cut.base.count, aq_ibv_am_reserve(channel, out->handler))) {
         if (zcopy)
-            rc = aq_ibv_zcopy_send(peer, channel, &fragment, out, cut.count, cut.each);
-        else if (cut.count > 1)
-            rc = aq_ibv_am_post_frags(peer, channel, &fragment, out, 0, cut.count, cut.each);
+            rc = aq_ibv_zcopy_send(peer, channel, &fragment, out, cut.base.count, cut.base.each);
+        else if (cut.base.count > 1)
+            rc = aq_ibv_am_post_frags(peer, channel, &fragment, out, 0, cut.base.count,
+                                      cut.base.each);
         else if (aq_ibv_data_at(cut.type, out->nargs) + out->nbytes
                  <= aq_ibv_peer_am_qp(peer)->max_inline)
             rc = aq_ibv_am_post_inline(peer, channel, &fragment, out->src, out->nbytes,
@@ -111,7 +112,7 @@ static int aq_ibv_am_eager(struct aq_ibv_peer *peer, const struct aq_am_out *out
         if (rc == AQ_OK)
             peer->flow.sent++;
         else
-            peer->flow.out[channel].base.sent -= cut.count;
+            peer->flow.out[channel].base.sent -= cut.base.count;
     }
     aq_lock_release(&peer->flow.lock);
     if (rc == AQ_OK && out->buffer != NULL && !zcopy)

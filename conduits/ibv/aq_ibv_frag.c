@@ -5,7 +5,7 @@
  *
  * Owns      the pool of that memory
  * Threads   aq_ibv_reasm_add(): the caller's lock; the pool: its own lock
- * Uses      core/aq_bufpool.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      core/aq_bufpool.h, core/aq_fragment.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_frag.h"
 
@@ -40,18 +40,15 @@ enum aq_ibv_reasm_result aq_ibv_reasm_add(struct aq_ibv_reasm **open,
         reasm = aq_ibv_reasm_new();
         if (reasm == NULL)
             return AQ_IBV_REASM_NOMEM;
-        reasm->payload = is_long ? (uint8_t *)(uintptr_t)fragment->address : reasm->own;
-        reasm->type = fragment->head.type;
-        reasm->total = fragment->total;
-        reasm->got = 0;
+        aq_reassembly_open(&reasm->base, fragment->head.type, fragment->total,
+                           is_long ? (void *)(uintptr_t)fragment->address : reasm->own);
         *open = reasm;
     }
-    if (reasm->type != fragment->head.type || reasm->total != fragment->total
-        || reasm->got != fragment->at || fragment->head.nbytes > reasm->total - reasm->got)
+    if (!aq_reassembly_matches(&reasm->base, fragment->head.type, fragment->total)
+        || !aq_reassembly_follows(&reasm->base, fragment->at, fragment->head.nbytes))
         return AQ_IBV_REASM_BAD;
-    memcpy(reasm->payload + fragment->at, fragment->data, fragment->head.nbytes);
-    reasm->got += fragment->head.nbytes;
-    if (reasm->got != reasm->total)
+    memcpy((uint8_t *)reasm->base.payload + fragment->at, fragment->data, fragment->head.nbytes);
+    if (!aq_reassembly_add(&reasm->base, fragment->head.nbytes))
         return AQ_IBV_REASM_MORE;
     *open = NULL;
     *whole_out = reasm;

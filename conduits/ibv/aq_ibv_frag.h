@@ -1,21 +1,22 @@
 /*
  * aq_ibv_frag.h - messages of several fragments: how a payload is cut, and how it is put together.
  *
- * A payload that does not fit one buffer is cut into fragments of equal size, the last one perhaps
- * shorter. The fragments of one peer and channel arrive in order and without loss, since a reliable
- * connection carries them; a fragment that is not the next one is a protocol error.
+ * A payload that does not fit one buffer is cut as core/aq_fragment.h says. The fragments of one
+ * peer and channel arrive in order and without loss, since a reliable connection carries them; a
+ * fragment that is not the next one is a protocol error.
  *
  * Owner     the receiver keeps one open message for each peer and channel (struct aq_ibv_reasm *,
  *           NULL: none) and hands every fragment to aq_ibv_reasm_add()
  * Threads   a message: the caller's lock; the pool of message memory has its own lock
- * Uses      aq_ibv_packet.h, core/aq_bufpool.h; knows neither devices nor peers, so that tests run
- *           it alone. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_packet.h, core/aq_bufpool.h, core/aq_fragment.h; knows neither devices nor
+ *           peers, so that tests run it alone. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_IBV_FRAG_H
 #define AQ_IBV_FRAG_H
 
 #include "conduits/ibv/aq_ibv_packet.h"
 #include "core/aq_bufpool.h"
+#include "core/aq_fragment.h"
 
 #define AQ_IBV_MAX_MEDIUM 65536u /* bytes */
 /* fragments of a message of AQ_IBV_MAX_MEDIUM bytes with 16 arguments */
@@ -27,9 +28,8 @@
 
 /* How a payload travels. */
 struct aq_ibv_cut {
-    uint8_t type;   /* of each fragment */
-    size_t each;    /* bytes of every fragment but the last; one fragment: all */
-    unsigned count; /* fragments */
+    uint8_t type; /* of each fragment */
+    struct aq_fragment_cut base;
 };
 
 /* Cut a payload of nbytes with nargs arguments, in buffers of buf_size bytes. */
@@ -38,30 +38,20 @@ static inline struct aq_ibv_cut aq_ibv_cut(bool is_long, unsigned nargs, size_t 
 {
     const uint8_t whole = is_long ? AQ_IBV_T_LONG : AQ_IBV_T_MEDIUM;
     const uint8_t frag = is_long ? AQ_IBV_T_LONG_FRAG : AQ_IBV_T_MEDIUM_FRAG;
-    struct aq_ibv_cut cut = { .type = whole, .each = nbytes, .count = 1 };
+    struct aq_ibv_cut cut;
 
-    if (nbytes <= aq_ibv_data_space(whole, nargs, buf_size))
-        return cut;
-    cut.type = frag;
-    cut.each = aq_ibv_data_space(frag, nargs, buf_size) & ~(size_t)15;
-    cut.count = (unsigned)((nbytes + cut.each - 1) / cut.each);
+    cut.base = aq_fragment_cut(nbytes, aq_ibv_data_space(whole, nargs, buf_size),
+                               aq_ibv_data_space(frag, nargs, buf_size));
+    cut.type = cut.base.count == 1 ? whole : frag;
     return cut;
-}
-
-/* Bytes of the fragment that begins at byte at of a payload. */
-static inline size_t aq_ibv_cut_len(size_t each, size_t nbytes, size_t at)
-{
-    return nbytes - at < each ? nbytes - at : each;
 }
 
 /* --- putting together --- */
 
 struct aq_ibv_reasm {
     struct aq_freelist_item item; /* while it is free */
-    uint32_t total, got; /* bytes; fragments come in order: got is where the next one begins */
-    uint8_t type;
-    uint8_t *payload;           /* medium: own; long: the destination */
-    _Alignas(16) uint8_t own[]; /* [AQ_IBV_MAX_MEDIUM] */
+    struct aq_reassembly base;    /* the payload of a medium is own, of a long its destination */
+    _Alignas(16) uint8_t own[];   /* [AQ_IBV_MAX_MEDIUM] */
 };
 
 enum aq_ibv_reasm_result {

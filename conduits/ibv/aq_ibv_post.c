@@ -180,7 +180,7 @@ int aq_ibv_am_post_frags(struct aq_ibv_peer *peer, unsigned channel,
     aq_ibv_am_head(peer, channel, &fragment->head);
     fragment->total = (uint32_t)out->nbytes;
     for (unsigned i = 0; i < count; i++, buf = buf->chain) {
-        const size_t at = from + i * each, len = aq_ibv_cut_len(each, out->nbytes, at);
+        const size_t at = from + i * each, len = aq_fragment_len(each, out->nbytes, at);
         uint8_t *end;
 
         fragment->at = (uint32_t)at;

@@ -147,11 +147,11 @@ static void aq_ibv_recv_run(struct aq_ibv_rbuf *buf)
         aq_ibv_recv_deliver(buf, AQ_AM_LONG, address, fragment->head.nbytes);
         break;
     case AQ_IBV_T_MEDIUM_FRAG:
-        aq_ibv_recv_deliver(buf, AQ_AM_MEDIUM, whole->payload, whole->total);
+        aq_ibv_recv_deliver(buf, AQ_AM_MEDIUM, whole->base.payload, whole->base.total);
         aq_ibv_reasm_release(whole);
         break;
     default: /* AQ_IBV_T_LONG_FRAG */
-        aq_ibv_recv_deliver(buf, AQ_AM_LONG, whole->payload, whole->total);
+        aq_ibv_recv_deliver(buf, AQ_AM_LONG, whole->base.payload, whole->base.total);
         aq_ibv_reasm_release(whole);
         break;
     }

@@ -133,7 +133,7 @@ static int aq_ibv_zcopy_send_frags(struct aq_ibv_peer *peer, unsigned channel,
         return AQ_RETRY;
     fragment->total = (uint32_t)out->nbytes;
     for (unsigned i = 0; i < count; i++) {
-        const size_t at = i * each, len = aq_ibv_cut_len(each, out->nbytes, at);
+        const size_t at = i * each, len = aq_fragment_len(each, out->nbytes, at);
         uint8_t *bytes = heads->bytes + (size_t)i * AQ_IBV_FRAG_HEAD;
 
         fragment->at = (uint32_t)at;

@@ -31,6 +31,7 @@
 #include <sys/socket.h>
 
 #include "core/aq_conduit.h"
+#include "core/aq_fragment.h"
 #include "conduits/udp/aq_udp_check.h"
 #include "conduits/udp/aq_udp_link.h"
 #include "core/aq_job.h"
@@ -102,9 +103,8 @@ struct aq_udp_get {
 
 struct aq_udp_frag {
     struct aq_udp_frag *next;
-    uint32_t message, total, got;
-    uint8_t type;
-    char *payload;
+    struct aq_reassembly base; /* a medium payload is in a buffer, a long one at its destination */
+    uint32_t message;
 };
 
 /* --- a remote rank --- */

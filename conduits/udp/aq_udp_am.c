@@ -150,7 +150,7 @@ static uint32_t aq_udp_am_queue(struct aq_udp_peer *peer, enum aq_udp_channel ch
             aq_udp_am_write_whole(tx, out);
         } else {
             frame.frag_offset = (uint32_t)at;
-            frame.nbytes = (uint32_t)(out->nbytes - at < each ? out->nbytes - at : each);
+            frame.nbytes = (uint32_t)aq_fragment_len(each, out->nbytes, at);
             tx->head_len =
                 (uint32_t)(aq_udp_frag_encode(tx->head + AQ_UDP_HEADER, &frame) - tx->head);
             tx->body_len = frame.nbytes;
@@ -171,20 +171,20 @@ static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_channel ch
     const uint8_t whole = is_long ? AQ_UDP_F_LONG : AQ_UDP_F_MEDIUM;
     const uint8_t frag = is_long ? AQ_UDP_F_LONG_FRAG : AQ_UDP_F_MEDIUM_FRAG;
     const size_t space = peer->link.mtu - AQ_UDP_HEADER;
-    const bool fits = aq_udp_am_head(whole, out->nargs) + out->nbytes <= space;
-    const size_t each =
-        fits ? out->nbytes : (space - aq_udp_am_head(frag, out->nargs)) & ~(size_t)15;
+    const struct aq_fragment_cut cut =
+        aq_fragment_cut(out->nbytes, space - aq_udp_am_head(whole, out->nargs),
+                        space - aq_udp_am_head(frag, out->nargs));
     uint8_t *block;
     uint32_t count;
 
-    if (aq_udp_link_free_slots(&peer->link, channel) < (out->nbytes + each - 1) / each)
+    if (aq_udp_link_free_slots(&peer->link, channel) < cut.count)
         return AQ_RETRY;
-    if (fits && out->nbytes <= AQ_UDP_COALESCE_MAX) {
+    if (cut.count == 1 && out->nbytes <= AQ_UDP_COALESCE_MAX) {
         aq_udp_am_send_joined(peer, channel, out);
         return AQ_OK;
     }
     block = aq_udp_buf_take(16 + out->nbytes);
-    count = aq_udp_am_queue(peer, channel, each, block, out);
+    count = aq_udp_am_queue(peer, channel, cut.each, block, out);
     *(uint32_t *)(void *)block = count;
     peer->sent++;
     if (channel == AQ_UDP_REPLY)
@@ -254,12 +254,13 @@ static struct aq_udp_frag *aq_udp_frag_find(struct aq_udp_peer *peer, enum aq_ud
                                             const struct aq_udp_frame *frame)
 {
     struct aq_udp_frag *frag = peer->frags[channel];
+    void *payload = (void *)(uintptr_t)frame->addr;
     const bool is_long = frame->type == AQ_UDP_F_LONG_FRAG;
 
     while (frag != NULL && frag->message != frame->message)
         frag = frag->next;
     if (frag != NULL)
-        return frag->type == frame->type && frag->total == frame->total ? frag : NULL;
+        return aq_reassembly_matches(&frag->base, frame->type, frame->total) ? frag : NULL;
     /* the limit is the protocol's; this process's own limit for Long may be lower than the
      * sender's */
     if (frame->total > (is_long ? AQ_UDP_MAX_LONG : aq_limits.max_medium))
@@ -267,12 +268,11 @@ static struct aq_udp_frag *aq_udp_frag_find(struct aq_udp_peer *peer, enum aq_ud
     frag = malloc(sizeof(*frag));
     if (frag == NULL)
         aq_fatal("udp: no memory for a message of %u bytes", frame->total);
-    *frag = (struct aq_udp_frag){ .next = peer->frags[channel],
-                                  .message = frame->message,
-                                  .total = frame->total,
-                                  .type = frame->type };
-    frag->payload =
-        is_long ? (char *)(uintptr_t)frame->addr : (char *)aq_udp_buf_take(frame->total);
+    if (!is_long)
+        payload = aq_udp_buf_take(frame->total);
+    aq_reassembly_open(&frag->base, frame->type, frame->total, payload);
+    frag->message = frame->message;
+    frag->next = peer->frags[channel];
     peer->frags[channel] = frag;
     return frag;
 }
@@ -294,7 +294,7 @@ static unsigned aq_udp_frag_receive(struct aq_udp_peer *peer, enum aq_udp_channe
 {
     const bool is_long = frame->type == AQ_UDP_F_LONG_FRAG;
     struct aq_udp_frag *frag;
-    bool complete = false;
+    bool complete;
 
     if (is_long)
         aq_bound_check_long(peer->rank, (void *)(uintptr_t)frame->addr, frame->total);
@@ -305,20 +305,18 @@ static unsigned aq_udp_frag_receive(struct aq_udp_peer *peer, enum aq_udp_channe
         aq_counter_add(&aq_udp.counts.malformed, 1);
         return 0;
     }
-    memcpy(frag->payload + frame->frag_offset, frame->data, frame->nbytes);
+    memcpy((char *)frag->base.payload + frame->frag_offset, frame->data, frame->nbytes);
     aq_lock_acquire(&peer->lock);
-    frag->got += frame->nbytes;
-    if (frag->got >= frag->total) {
-        complete = true;
+    complete = aq_reassembly_add(&frag->base, frame->nbytes);
+    if (complete)
         aq_udp_frag_unlink(peer, channel, frag);
-    }
     aq_lock_release(&peer->lock);
     if (!complete)
         return 0;
-    aq_udp_am_run(peer, channel, frame, is_long ? AQ_AM_LONG : AQ_AM_MEDIUM, frag->payload,
-                  frag->total);
+    aq_udp_am_run(peer, channel, frame, is_long ? AQ_AM_LONG : AQ_AM_MEDIUM, frag->base.payload,
+                  frag->base.total);
     if (!is_long)
-        aq_udp_buf_give((uint8_t *)frag->payload);
+        aq_udp_buf_give(frag->base.payload);
     free(frag);
     return 1;
 }

@@ -504,8 +504,8 @@ static void aq_udp_frags_free(struct aq_udp_frag *frag)
     while (frag != NULL) {
         struct aq_udp_frag *next = frag->next;
 
-        if (frag->type == AQ_UDP_F_MEDIUM_FRAG)
-            aq_udp_buf_give((uint8_t *)frag->payload);
+        if (frag->base.type == AQ_UDP_F_MEDIUM_FRAG)
+            aq_udp_buf_give(frag->base.payload);
         free(frag);
         frag = next;
     }

@@ -23,13 +23,13 @@ static uint8_t byte_at(size_t i)
 /* The fragment of a payload that begins at byte at. */
 static struct aq_ibv_fragment fragment_at(const struct aq_ibv_cut *cut, size_t nbytes, size_t at)
 {
-    struct aq_ibv_fragment fragment = {
-        .head = { .type = cut->type, .nbytes = (uint32_t)aq_ibv_cut_len(cut->each, nbytes, at) },
-        .address = (uintptr_t)target,
-        .total = (uint32_t)nbytes,
-        .at = (uint32_t)at,
-        .data = source + at
-    };
+    struct aq_ibv_fragment fragment = { .head = { .type = cut->type,
+                                                  .nbytes = (uint32_t)aq_fragment_len(
+                                                      cut->base.each, nbytes, at) },
+                                        .address = (uintptr_t)target,
+                                        .total = (uint32_t)nbytes,
+                                        .at = (uint32_t)at,
+                                        .data = source + at };
 
     return fragment;
 }
@@ -43,13 +43,13 @@ static void test_cut(void **state)
                 const struct aq_ibv_cut cut = aq_ibv_cut(is_long, nargs, nbytes, AQ_IBV_BUF);
                 size_t covered = 0;
 
-                assert_in_range(cut.count, 1, AQ_IBV_MSG_FRAGS);
-                assert_int_equal(cut.count > 1, aq_ibv_type_is_frag(cut.type));
-                for (unsigned i = 0; i < cut.count; i++) {
-                    const size_t len = aq_ibv_cut_len(cut.each, nbytes, covered);
+                assert_in_range(cut.base.count, 1, AQ_IBV_MSG_FRAGS);
+                assert_int_equal(cut.base.count > 1, aq_ibv_type_is_frag(cut.type));
+                for (unsigned i = 0; i < cut.base.count; i++) {
+                    const size_t len = aq_fragment_len(cut.base.each, nbytes, covered);
 
-                    assert_true(len > 0 || cut.count == 1);
-                    assert_true(len % 16 == 0 || i + 1 == cut.count);
+                    assert_true(len > 0 || cut.base.count == 1);
+                    assert_true(len % 16 == 0 || i + 1 == cut.base.count);
                     assert_true(aq_ibv_data_at(cut.type, nargs) + len <= AQ_IBV_BUF);
                     covered += len;
                 }
@@ -64,10 +64,10 @@ static void test_cut_bounds(void **state)
     for (unsigned nargs = 0; nargs <= AQ_IBV_ARGS; nargs++) {
         const size_t most = aq_ibv_data_space(AQ_IBV_T_MEDIUM, nargs, AQ_IBV_BUF);
 
-        assert_int_equal(aq_ibv_cut(false, nargs, most, AQ_IBV_BUF).count, 1);
-        assert_int_equal(aq_ibv_cut(false, nargs, most + 1, AQ_IBV_BUF).count, 2);
+        assert_int_equal(aq_ibv_cut(false, nargs, most, AQ_IBV_BUF).base.count, 1);
+        assert_int_equal(aq_ibv_cut(false, nargs, most + 1, AQ_IBV_BUF).base.count, 2);
     }
-    assert_int_equal(aq_ibv_cut(false, AQ_IBV_ARGS, AQ_IBV_MAX_MEDIUM, AQ_IBV_BUF).count,
+    assert_int_equal(aq_ibv_cut(false, AQ_IBV_ARGS, AQ_IBV_MAX_MEDIUM, AQ_IBV_BUF).base.count,
                      AQ_IBV_MSG_FRAGS);
 }
 
@@ -77,19 +77,19 @@ static void whole_message(bool is_long, unsigned nargs, size_t nbytes)
     struct aq_ibv_reasm *open = NULL, *whole = NULL;
 
     memset(target, 0xee, sizeof(target));
-    for (unsigned i = 0; i < cut.count; i++) {
-        const struct aq_ibv_fragment fragment = fragment_at(&cut, nbytes, i * cut.each);
+    for (unsigned i = 0; i < cut.base.count; i++) {
+        const struct aq_ibv_fragment fragment = fragment_at(&cut, nbytes, i * cut.base.each);
 
         assert_null(whole);
         assert_int_equal(aq_ibv_reasm_add(&open, &fragment, &whole),
-                         i + 1 < cut.count ? AQ_IBV_REASM_MORE : AQ_IBV_REASM_COMPLETE);
+                         i + 1 < cut.base.count ? AQ_IBV_REASM_MORE : AQ_IBV_REASM_COMPLETE);
     }
     assert_null(open);
     assert_non_null(whole);
-    assert_int_equal(whole->total, nbytes);
+    assert_int_equal(whole->base.total, nbytes);
     assert_int_equal((uintptr_t)whole->own % 16, 0);
-    assert_ptr_equal(whole->payload, is_long ? target : whole->own);
-    assert_memory_equal(whole->payload, source, nbytes);
+    assert_ptr_equal(whole->base.payload, is_long ? target : whole->own);
+    assert_memory_equal(whole->base.payload, source, nbytes);
     for (size_t i = is_long ? nbytes : 0; i < sizeof(target); i++)
         assert_int_equal(target[i], 0xee); /* nothing beside the payload */
     aq_ibv_reasm_release(whole);
@@ -114,19 +114,20 @@ static void one_of(const struct aq_ibv_cut *cut, size_t nbytes, unsigned expecte
 
     memset(target, 0, sizeof(target));
     for (unsigned i = 0; i < expected; i++) {
-        fragment = fragment_at(cut, nbytes, i * cut->each);
+        fragment = fragment_at(cut, nbytes, i * cut->base.each);
         assert_int_equal(aq_ibv_reasm_add(&open, &fragment, &whole), AQ_IBV_REASM_MORE);
     }
-    fragment = fragment_at(cut, nbytes, next * cut->each);
+    fragment = fragment_at(cut, nbytes, next * cut->base.each);
     result = aq_ibv_reasm_add(&open, &fragment, &whole);
     if (next == expected)
-        assert_int_equal(result, next + 1 < cut->count ? AQ_IBV_REASM_MORE : AQ_IBV_REASM_COMPLETE);
+        assert_int_equal(result,
+                         next + 1 < cut->base.count ? AQ_IBV_REASM_MORE : AQ_IBV_REASM_COMPLETE);
     else
         assert_int_equal(result, AQ_IBV_REASM_BAD);
     if (result == AQ_IBV_REASM_BAD) {
         assert_null(whole);
-        assert_int_equal(open == NULL ? 0 : open->got, expected * cut->each);
-        for (size_t i = expected * cut->each; i < sizeof(target); i++)
+        assert_int_equal(open == NULL ? 0 : open->base.got, expected * cut->base.each);
+        for (size_t i = expected * cut->base.each; i < sizeof(target); i++)
             assert_int_equal(target[i], 0);
     }
     if (whole != NULL || open != NULL)
@@ -139,9 +140,9 @@ static void test_order(void **state)
     const struct aq_ibv_cut cut = aq_ibv_cut(true, 3, nbytes, AQ_IBV_BUF);
 
     (void)state;
-    assert_true(cut.count >= 5);
-    for (unsigned expected = 0; expected < cut.count; expected++)
-        for (unsigned next = 0; next < cut.count; next++)
+    assert_true(cut.base.count >= 5);
+    for (unsigned expected = 0; expected < cut.base.count; expected++)
+        for (unsigned next = 0; next < cut.base.count; next++)
             one_of(&cut, nbytes, expected, next);
 }
 
@@ -151,7 +152,7 @@ static void test_foreign(void **state)
     const size_t nbytes = 20000;
     const struct aq_ibv_cut cut = aq_ibv_cut(false, 0, nbytes, AQ_IBV_BUF);
     struct aq_ibv_fragment first = fragment_at(&cut, nbytes, 0),
-                           second = fragment_at(&cut, nbytes, cut.each), other;
+                           second = fragment_at(&cut, nbytes, cut.base.each), other;
     struct aq_ibv_reasm *open = NULL, *whole = NULL;
 
     (void)state;
@@ -163,9 +164,9 @@ static void test_foreign(void **state)
     other.total++;
     assert_int_equal(aq_ibv_reasm_add(&open, &other, &whole), AQ_IBV_REASM_BAD);
     other = second;
-    other.head.nbytes = (uint32_t)(nbytes - cut.each + 1); /* past the end */
+    other.head.nbytes = (uint32_t)(nbytes - cut.base.each + 1); /* past the end */
     assert_int_equal(aq_ibv_reasm_add(&open, &other, &whole), AQ_IBV_REASM_BAD);
-    assert_int_equal(open->got, cut.each);
+    assert_int_equal(open->base.got, cut.base.each);
     assert_int_equal(aq_ibv_reasm_add(&open, &second, &whole), AQ_IBV_REASM_MORE);
     aq_ibv_reasm_release(open);
     /* larger than any medium message */
@@ -184,16 +185,16 @@ static void test_two_open(void **state)
     struct aq_ibv_reasm *open[2] = { NULL, NULL }, *whole[2] = { NULL, NULL };
 
     (void)state;
-    for (unsigned i = 0; i < cut.count; i++)
+    for (unsigned i = 0; i < cut.base.count; i++)
         for (unsigned channel = 0; channel < 2; channel++) {
-            const struct aq_ibv_fragment fragment = fragment_at(&cut, nbytes, i * cut.each);
+            const struct aq_ibv_fragment fragment = fragment_at(&cut, nbytes, i * cut.base.each);
 
             assert_int_not_equal(aq_ibv_reasm_add(&open[channel], &fragment, &whole[channel]),
                                  AQ_IBV_REASM_BAD);
         }
     assert_ptr_not_equal(whole[0], whole[1]);
     for (unsigned channel = 0; channel < 2; channel++) {
-        assert_memory_equal(whole[channel]->payload, source, nbytes);
+        assert_memory_equal(whole[channel]->base.payload, source, nbytes);
         aq_ibv_reasm_release(whole[channel]);
     }
 }
