@@ -16,6 +16,7 @@
  *   bench_probe.c    inside a job: start-up times and memory of many ranks
  *   bench_many.c     in front: start-up, memory and message rate against the number of ranks
  *   bench_loss.c     in front: bandwidth of a stream of puts when datagrams are lost
+ *   bench_load.h     rows of a machine with other work, beside programs that spin and that yield
  *   bench_peers.c    in front: the same rows by Open MPI, MPICH and OpenSHMEM, where installed
  *   bench_against.h  in front: another implementation of the interface beside this one
  *   bench_out.c      table, JSON, progress;  bench_plot.c  SVG files through gnuplot
@@ -50,8 +51,8 @@ struct aq_options {
     const char *conduits; /* of that comparison; NULL: smp,udp,mpi where both have them */
     const char *csv, *label, *mode;
     unsigned rounds;
-    double limit_s;     /* of one job of the comparison */
-    const char *task;   /* what the ranks of a job do: rows, stream, startup, memory, talk, exit */
+    double limit_s;   /* of one job of the comparison */
+    const char *task; /* what the ranks of a job do: rows, stream, startup, memory, talk, load... */
     const char *report; /* where rank 0 of a job writes records; NULL: it prints the table */
 };
 
@@ -194,6 +195,10 @@ unsigned char *aq_job_shared_pool(const struct aq_job *job);
 
 /** aq_job_probe - tasks startup, memory and talk; rank 0 reports one line. */
 void aq_job_probe(struct aq_job *job, double main_ns, double init_ns);
+
+/** aq_job_load - tasks load, load-many, load-run and load-rate: what a job on a machine with other
+ *  work measures; bench_load_front.c has what rank 0 reports. */
+void aq_job_load(struct aq_job *job);
 
 /* Handlers of the rows, indices fixed so that all processes agree. */
 enum aq_handler {
@@ -369,6 +374,12 @@ void aq_many_run(const struct aq_options *options, struct aq_out *out);
 /** aq_loss_count, aq_loss_run - the row of a stream under loss. */
 size_t aq_loss_count(const struct aq_options *options);
 void aq_loss_run(const struct aq_options *options, struct aq_out *out);
+
+/** aq_load_count, aq_load_run - the rows of a machine with other work. aq_load_list - prints their
+ *  names. */
+size_t aq_load_count(const struct aq_options *options);
+void aq_load_run(const struct aq_options *options, struct aq_out *out);
+void aq_load_list(const struct aq_options *options);
 
 /** aq_peers_count, aq_peers_run - rows of other libraries. */
 size_t aq_peers_count(const struct aq_options *options);

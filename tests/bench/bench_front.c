@@ -291,8 +291,8 @@ static size_t aq_front_count_rows(const struct aq_options *options)
 int aq_front_run(const struct aq_options *options)
 {
     size_t rows = aq_front_count_rows(options);
-    const size_t all =
-        rows + aq_loss_count(options) + aq_many_count(options) + aq_peers_count(options);
+    const size_t all = rows + aq_loss_count(options) + aq_many_count(options)
+                       + aq_load_count(options) + aq_peers_count(options);
     struct aq_out out;
     int rc = 0, over;
 
@@ -312,6 +312,8 @@ int aq_front_run(const struct aq_options *options)
         aq_loss_run(options, &out);
     if (rc == 0 && !aq_interrupted)
         aq_many_run(options, &out);
+    if (rc == 0 && !aq_interrupted)
+        aq_load_run(options, &out);
     if (rc == 0 && !aq_interrupted)
         aq_peers_run(options, &out);
     over = aq_out_finish(&out);

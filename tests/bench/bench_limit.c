@@ -12,13 +12,8 @@
 
 static inline void aq_limit_relax(bool pause)
 {
-    if (!pause)
-        return;
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
+    if (pause)
+        aq_limit_pause();
 }
 
 static inline void aq_limit_await(_Atomic uint64_t *word, uint64_t value, bool pause)

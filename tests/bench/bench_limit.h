@@ -88,6 +88,16 @@ void aq_limit_barrier(struct aq_limit *l, uint64_t iters, uint32_t rank, uint32_
  *  out. */
 uint64_t aq_limit_sum(const void *buf, size_t nbytes);
 
+/** aq_limit_pause - the instruction for a loop that waits, where the processor has one. */
+static inline void aq_limit_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 /** aq_limit_compiler_barrier - a compiler barrier: nothing is kept in registers or moved across. */
 static inline void aq_limit_compiler_barrier(void)
 {

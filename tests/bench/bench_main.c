@@ -271,6 +271,8 @@ static void aq_list(const struct aq_options *options)
         printf("and, in jobs of their own: startup_init startup_launch am_rate%s%s\n",
                options->raw ? "" : " memory_per_peer memory_active_peer memory_per_rank",
                options->remote && !options->raw ? " put_loss_1pct" : "");
+    if (options->only == NULL)
+        aq_load_list(options);
 }
 
 /* Has some launcher made this process one of several? */
@@ -313,6 +315,8 @@ int main(int argc, char **argv)
     options.ranks = job->size;
     if (strcmp(options.task, "rows") == 0 || strcmp(options.task, "stream") == 0)
         aq_job_rows(job);
+    else if (strncmp(options.task, "load", 4) == 0)
+        aq_job_load(job);
     else
         aq_job_probe(job, main_ns, init_ns);
     gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0));

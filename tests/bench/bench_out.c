@@ -19,7 +19,7 @@
 static bool aq_out_counts_ranks(const char *name)
 {
     return strncmp(name, "startup", 7) == 0 || strncmp(name, "memory", 6) == 0
-           || strcmp(name, "am_rate") == 0;
+           || strncmp(name, "load", 4) == 0 || strcmp(name, "am_rate") == 0;
 }
 
 const char *aq_out_size(uint64_t size, char *buf)

@@ -78,6 +78,40 @@ else
     result 0 "every row has a figure # SKIP no run"
 fi
 
+# rows with other work on the machine: that each is there, and that the busy processes end
+"$bench" --list >"$dir/list" && grep -q '^loadB_short ' "$dir/list"
+result $? "--list names the rows of a loaded machine"
+timeout 150 "$bench" --quick --only load0,load1_barrier,load1_runs --json "$dir/load" >"$dir/out" 2>"$dir/err"
+result $? "a short run with busy processes ends well"
+missing=
+for row in load0_short load0_short_p99 load0_polled load0_polled_p99 load0_barrier load0_barrier_p99 load1_barrier \
+    load1_barrier_p99; do
+    for ranks in 2 4; do
+        for peer in spins yields; do
+            grep -q "^$row  *$ranks ranks  *[0-9.]* [num]*s  *a program that $peer .* 1\.00 " "$dir/out" \
+                || missing="$missing $row/$ranks/$peer"
+        done
+    done
+done
+for row in load0_barrier load0_barrier_named load1_barrier load1_barrier_named; do
+    grep -q "^$row  *16 ranks .* all-reduce of 8 B .* 1\.00 " "$dir/out" || missing="$missing $row/16"
+done
+for row in load0_rate load1_runs_short load1_runs_polled load1_runs_barrier; do
+    grep -q "^$row .* ranks .* [23]\.00 " "$dir/out" || missing="$missing $row"
+done
+[ -z "$missing" ]
+result $? "it prints every row${missing:+; missing:$missing}"
+! grep -q -i -w -e nan -e inf "$dir/load" "$dir/out" && ! grep -q '"median": 0[,}]' "$dir/load"
+result $? "every row of a loaded machine has a figure"
+
+"$bench" --quick --only load2_short >"$dir/out" 2>"$dir/err" &
+pid=$!
+sleep 1
+kill -TERM $pid
+wait $pid
+[ $? -eq 143 ]
+result $? "a signal ends a run with busy processes"
+
 "$bench" --quick >"$dir/out" 2>"$dir/err" &
 pid=$!
 sleep 2
