@@ -20,13 +20,16 @@
 #include "base/aq_platform.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_SLOW_YIELD_NS   1000000u /* no chain of ranks that only poll takes so long */
-#define AQ_SLOW_WEIGHT     8u       /* so many yields must be fast to make up for a slow one */
-#define AQ_SLOW_MANY       16u      /* two, if few of the yields between them were fast */
-#define AQ_SLOW_PAUSE      32u      /* times that long yields are left out after a slow one */
-#define AQ_DECLINED_NS     50000u   /* sleep where a yield is slow and a message had no credit */
-#define AQ_LOOKS_LEFT_OUT  64u      /* looks */
-#define AQ_YIELD_TO_NOBODY 2u       /* a yield that nobody used takes less than so many min_ns */
+#define AQ_SLOW_YIELD_NS   1000000u  /* no chain of ranks that only poll takes so long */
+#define AQ_SLOW_WEIGHT     8u        /* so many yields must be fast to make up for a slow one */
+#define AQ_SLOW_MANY       16u       /* two, if few of the yields between them were fast */
+#define AQ_SLOW_PAUSE      32u       /* times that long yields are left out after a slow one */
+#define AQ_DECLINED_NS     50000u    /* sleep where a yield is slow and a message had no credit */
+#define AQ_LOOKS_LEFT_OUT  64u       /* looks */
+#define AQ_MOVE_NS         1000000u  /* between two moves, at least */
+#define AQ_MOVE_LATER_NS   10000000u /* the same for all ranks on a core but the last */
+#define AQ_MOVE_NOWHERE_NS 50000000u /* before the next look for a free core, if there was none */
+#define AQ_YIELD_TO_NOBODY 2u        /* a yield that nobody used takes less than so many min_ns */
 
 _Thread_local struct aq_contention aq_contention_self;
 
@@ -73,6 +76,89 @@ bool aq_contention_look(void)
     }
     self->peers = aq_contention_count_peers(self->core);
     return self->peers != 0;
+}
+
+/* --- moving to another core --- */
+
+/* The cores that this thread may use and no peer has published. */
+static bool aq_contention_free_cores(const cpu_set_t *allowed, cpu_set_t *free_out)
+{
+    const struct aq_spawn_info *info = aq_spawn_info();
+    const _Atomic uint16_t *cores = aq_contention_cores();
+
+    *free_out = *allowed;
+    for (uint32_t i = 0; i < info->host_size; i++) {
+        const uint16_t core = atomic_load_explicit(&cores[i], memory_order_relaxed);
+
+        if (core != 0 && core <= CPU_SETSIZE)
+            CPU_CLR(core - 1, free_out);
+    }
+    return CPU_COUNT(free_out) != 0;
+}
+
+/* The number of the nth core of a set, counted from 0. */
+static int aq_contention_nth(const cpu_set_t *set, uint32_t n)
+{
+    int number = -1;
+
+    do {
+        do
+            number++;
+        while (!CPU_ISSET(number, set));
+    } while (n-- != 0);
+    return number;
+}
+
+/* Of the ranks on a core the last one moves first: if all did, they would meet again. */
+static bool aq_contention_is_last(void)
+{
+    const struct aq_spawn_info *info = aq_spawn_info();
+    const _Atomic uint16_t *cores = aq_contention_cores();
+
+    for (uint32_t i = info->host_rank + 1; i < info->host_size; i++)
+        if (atomic_load_explicit(&cores[i], memory_order_relaxed) == aq_contention_self.core)
+            return false;
+    return true;
+}
+
+/* Moves to a free core, if there is one; the scheduler may bring the thread back later. */
+static bool aq_contention_move_now(void)
+{
+    cpu_set_t allowed, others, one;
+    int number;
+
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0 || CPU_COUNT(&allowed) < 2
+        || !aq_contention_free_cores(&allowed, &others))
+        return false;
+    number = aq_contention_nth(&others, aq_spawn_info()->host_rank % (uint32_t)CPU_COUNT(&others));
+    CPU_ZERO(&one);
+    CPU_SET(number, &one);
+    if (sched_setaffinity(0, sizeof(one), &one) != 0)
+        return false;
+    sched_setaffinity(0, sizeof(allowed), &allowed);
+    aq_contention_publish((uint16_t)(number + 1));
+    return true;
+}
+
+bool aq_contention_move(void)
+{
+    struct aq_contention *self = &aq_contention_self;
+    const uint64_t now = aq_now_ns();
+    const bool last = aq_contention_is_last();
+
+    if (now < self->stays_until)
+        return false;
+    if (!last && now - self->stays_until > AQ_MOVE_LATER_NS) { /* the last one's turn */
+        self->stays_until = now + AQ_MOVE_LATER_NS;
+        return false;
+    }
+    if (!aq_contention_move_now()) {
+        self->stays_until = now + AQ_MOVE_NOWHERE_NS;
+        return false;
+    }
+    self->stays_until = now + (last ? AQ_MOVE_NS : AQ_MOVE_LATER_NS);
+    self->peers = 0;
+    return true;
 }
 
 void aq_contention_retire(void)

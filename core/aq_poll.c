@@ -138,7 +138,7 @@ static __attribute__((noinline, cold)) unsigned aq_poll_in_vain(void)
     uint32_t wakeup;
     unsigned served;
 
-    if (!aq_contention_look())
+    if (!aq_contention_look() || aq_contention_move())
         return 0;
     if (aq_contention_yields_well()) {
         served = aq_wait_yield(false);
@@ -360,7 +360,7 @@ static bool aq_wait_may_yield(const struct aq_waiter *waiter)
 /* A peer waits for the core that this thread spins on: yield, or go to sleep at once. */
 static __attribute__((noinline)) int aq_wait_gives_way(struct aq_waiter *waiter, bool replies_only)
 {
-    if (!aq_contention_look())
+    if (!aq_contention_look() || aq_contention_move())
         return AQ_STEP_ON;
     if (aq_wait_may_yield(waiter))
         return (int)aq_wait_yield(replies_only);
