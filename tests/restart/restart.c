@@ -262,7 +262,7 @@ static void check_growth(const char *of, long before, long after, long most)
 
 static void run_again(int count)
 {
-    struct holdings warm = { 0, 0, 0, 0 }, now = { 0, 0, 0, 0 };
+    struct holdings warm = { 0, 0, 0, 0, 0 }, now = warm;
     struct aqueduct_group group;
 
     world_split(0, 0, &group);
