@@ -9,7 +9,7 @@
 # faster. NAME: only these mutants. --more: ./check --more instead of ./check. Prints TAP: one point for each
 # mutant, ok if a set failed, with the set's name; that ./check passes without a mutant is not asked here.
 # --lines runs nothing: a point is ok if the mutant's line stands once in its file of the source folder.
-# Takes some minutes a mutant. Depends on tests/mutation/mutants, ./check --stop.
+# Takes some minutes a mutant: first the run that is expected to fail, then, if it passed, all. Depends on tests/mutation/mutants, ./check --stop.
 
 use strict;
 use warnings;
@@ -32,7 +32,7 @@ sub read_mutants
         next if $line =~ /^(#|$)/;
         $line =~ /^(\S+) (\S+): (.+)$/ or die "run.pl: mutants line $.: NAME FILE: text wanted\n";
         my $mutant = { name => $1, file => $2, about => $3 };
-        for my $mark ('-', '+') {
+        for my $mark ('-', '+', '?') {
             my $piece = <$in> // '';
             $piece =~ /^\Q$mark\E (.+)$/ or die "run.pl: mutants line $.: '$mark text' wanted\n";
             $mutant->{$mark} = $1;
@@ -73,16 +73,25 @@ sub copy_source
     }
 }
 
-# Runs ./check in the copy; returns the name of the first set that failed, or nothing.
-sub check
+# Runs ./check in the copy with these arguments; returns the name of the first set that failed, or
+# nothing.
+sub run_check
 {
-    my $mutant = shift;
+    my ($mutant, @arguments) = @_;
     my $log = "$folder/mutant-$mutant->{name}.log";
-    my @command = ('./check', '--stop', $more ? '--more' : ());
-    system("cd '$folder' && @command >'$log' 2>&1 </dev/null");
+    my $command = join ' ', './check', '--stop', map { "'$_'" } @arguments;
+    system("cd '$folder' && $command >'$log' 2>&1 </dev/null");
     my $said = slurp($log);
     die "run.pl: ./check did not run; see $log\n" if $said !~ /^\d+ passed, \d+ failed/m;
     return $said =~ /^failed: (.+)$/m ? $1 : undef;
+}
+
+# The expected run is part of ./check, so all of ./check would fail, too.
+sub check
+{
+    my $mutant = shift;
+    my ($config, $run) = split ' ', $mutant->{'?'}, 2;
+    return run_check($mutant, '--config', $config, $run) // run_check($mutant, $more ? '--more' : ());
 }
 
 # How often the mutant's line stands in a text.
