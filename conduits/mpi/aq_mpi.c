@@ -77,7 +77,6 @@ static enum aq_mpi_receiver aq_mpi_receiver(void)
 
 static int aq_mpi_init(void)
 {
-    const gex_Rank_t remote = aq_job.size - aq_job.nbrhd_size;
     int rc;
 
     atomic_store_explicit(&aq_mpi.alone, false, memory_order_relaxed);
@@ -85,8 +84,9 @@ static int aq_mpi_init(void)
     if (rc != AQ_OK)
         return rc;
     aq_mpi_am.lib = &aq_mpi.lib->am[aq_mpi_receiver()];
-    aq_mpi_am.window =
-        aq_mpi_credit_window((uint32_t)aq_env_int(AQ_ENV_NETWORKDEPTH), remote, AQ_MPI_LEFT_BYTES);
+    /* of all ranks: those that share memory send nothing, but their number differs between hosts */
+    aq_mpi_am.window = aq_mpi_credit_window((uint32_t)aq_env_int(AQ_ENV_NETWORKDEPTH),
+                                            aq_job.size - 1, AQ_MPI_LEFT_BYTES);
     aq_mpi_am.peers = calloc(aq_job.size, sizeof(*aq_mpi_am.peers));
     if (aq_mpi_am.peers == NULL)
         return aq_fail(AQ_ERR_NOMEM, "mpi: no memory for %u peers", aq_job.size);

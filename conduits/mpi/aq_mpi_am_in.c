@@ -87,8 +87,8 @@ static inline bool aq_mpi_in_packet(struct aq_mpi_am *am, struct aq_mpi_found *f
     if (AQ_UNLIKELY(!aq_mpi_packet_decode(aq_mpi_ring_packet(&am->rings, arrival), arrival->nbytes,
                                           aq_limits.max_medium, AQ_MPI_MAX_LONG, message)))
         aq_mpi_in_malformed(arrival->source, "its length or kind");
-    if (AQ_UNLIKELY(!aq_mpi_credit_take(&am->peers[arrival->source], am->window,
-                                        message->head.limit, message->head.messages)))
+    if (AQ_UNLIKELY(!aq_mpi_credit_take(&am->peers[arrival->source], am->window, message->head.done,
+                                        message->head.messages)))
         aq_mpi_in_malformed(arrival->source, "credit for requests that were not sent");
     found->run = AQ_LIKELY(message->head.kind != AQ_MPI_CREDIT);
     if (!found->run) {

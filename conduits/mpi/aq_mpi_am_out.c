@@ -140,7 +140,7 @@ static inline void aq_mpi_am_send_small(struct aq_mpi_am *am, gex_Rank_t jobrank
     if (AQ_UNLIKELY(buf == NULL))
         buf = am->reserve = aq_mpi_buf_take(AQ_MPI_SMALL);
     packet = aq_mpi_buf_bytes(buf);
-    aq_mpi_credit_advertise(&am->peers[jobrank], &head.limit, &head.messages);
+    aq_mpi_credit_advertise(&am->peers[jobrank], &head.done, &head.messages);
     aq_mpi_head_put(packet, head);
     aq_mpi_packet_put_args(packet, nargs, args);
     rc = am->lib->send(channel, jobrank, packet, aq_mpi_packet_head(kind, nargs), buf);
@@ -213,7 +213,7 @@ static void aq_mpi_am_send_whole(struct aq_mpi_am *am, const struct aq_am_out *o
                                  const struct aq_mpi_payload *payload)
 {
     struct aq_mpi_peer *peer = &am->peers[out->jobrank];
-    uint32_t limit, tag = 0;
+    uint32_t done, tag = 0;
     uint16_t messages;
     size_t nbytes;
     int rc;
@@ -222,8 +222,8 @@ static void aq_mpi_am_send_whole(struct aq_mpi_am *am, const struct aq_am_out *o
         aq_mpi_am_note_request(am, peer, aq_mpi_credit_cost(out->nbytes));
     if (payload->buf != NULL)
         tag = peer->tag[channel] = (uint16_t)(peer->tag[channel] % AQ_MPI_TAGS + 1);
-    aq_mpi_credit_advertise(peer, &limit, &messages);
-    nbytes = aq_mpi_packet_encode(aq_mpi_buf_bytes(packet), out, limit, messages, tag);
+    aq_mpi_credit_advertise(peer, &done, &messages);
+    nbytes = aq_mpi_packet_encode(aq_mpi_buf_bytes(packet), out, done, messages, tag);
     rc = am->lib->send(channel, out->jobrank, aq_mpi_buf_bytes(packet), nbytes, packet);
     if (aq_mpi_am_sent(am, rc, channel, packet))
         aq_mpi_buf_give(packet);

@@ -2,10 +2,12 @@
  * aq_mpi_credit.h - flow control between two ranks: how many requests may be in flight.
  *
  * A request costs one unit, or more if it can take more memory in the MPI queues of a receiver that
- * makes no MPI calls. A rank may have a window of units in flight to a peer. When the peer has run
- * a request it raises its limit (core/aq_credit.h) by the request's units. It advertises the limit
- * in every packet that it sends back, or in a credit message once half a window is not advertised.
- * Replies cost nothing, since each answers a request that was paid for.
+ * makes no MPI calls. A rank may have a window of units in flight to a peer. The peer counts the
+ * units whose requests it has run. It advertises the count in every packet that it sends back, or
+ * in a credit message once half a window is not advertised. The sender's limit (core/aq_credit.h)
+ * is that count and its own window, so a peer with another window does not matter. All ranks
+ * compute the same window, if GASNET_NETWORKDEPTH is the same. Replies cost nothing, since each
+ * answers a request that was paid for.
  *
  * Progress    a window holds more than half a window and the most expensive request. A rank that
  *             waits for credit therefore has more than half a window in flight, and the peer
@@ -41,7 +43,7 @@ _Static_assert((AQ_MPI_WINDOW_MIN + 1) / 2 + AQ_MPI_COST_MAX <= AQ_MPI_WINDOW_MI
 
 struct aq_mpi_peer {
     struct aq_credit_out out; /* own requests */
-    struct aq_credit_in in;   /* the peer's requests */
+    struct aq_credit_in in;   /* the peer's requests; its limit counts from 0: what is done */
     _Atomic uint16_t done_messages;
     uint16_t acked_messages;
     uint16_t tag
@@ -53,7 +55,7 @@ struct aq_mpi_peer {
 static inline void aq_mpi_credit_open(struct aq_mpi_peer *peer, uint32_t window)
 {
     aq_credit_out_open(&peer->out, window);
-    aq_credit_in_open(&peer->in, window);
+    aq_credit_in_open(&peer->in, 0);
 }
 
 /* Units that a request with this payload costs. */
@@ -77,13 +79,15 @@ static inline void aq_mpi_credit_spend(struct aq_mpi_peer *peer, uint32_t cost)
 }
 
 /* Takes the counts that the peer has advertised. Returns false if they exceed what this rank has
- * sent: a limit is at most a window beyond that. */
-static inline bool aq_mpi_credit_take(struct aq_mpi_peer *peer, uint32_t window, uint32_t limit,
+ * sent. */
+static inline bool aq_mpi_credit_take(struct aq_mpi_peer *peer, uint32_t window, uint32_t done,
                                       uint16_t messages)
 {
+    const uint32_t limit = done + window;
+
     if (!aq_credit_after(limit, aq_credit_limit(&peer->out)))
         return true; /* nothing new, or a late packet */
-    if (AQ_UNLIKELY(limit - peer->out.sent > window))
+    if (AQ_UNLIKELY(aq_credit_after(done, peer->out.sent)))
         return false;
     (void)aq_credit_learn(&peer->out, limit);
     peer->handled += (uint16_t)(messages - peer->acked_messages);
@@ -111,18 +115,18 @@ static inline bool aq_mpi_credit_due(const struct aq_mpi_peer *peer, uint32_t wi
     return aq_credit_due(&peer->in, window);
 }
 
-/* Returns the counts for a packet to the peer, and records the limit as advertised. */
-static inline void aq_mpi_credit_advertise(struct aq_mpi_peer *peer, uint32_t *limit_out,
+/* Returns the counts for a packet to the peer, and records them as advertised. */
+static inline void aq_mpi_credit_advertise(struct aq_mpi_peer *peer, uint32_t *done_out,
                                            uint16_t *messages_out)
 {
-    *limit_out = aq_credit_latest(&peer->in);
-    aq_credit_advertise(&peer->in, *limit_out);
+    *done_out = aq_credit_latest(&peer->in);
+    aq_credit_advertise(&peer->in, *done_out);
     *messages_out = atomic_load_explicit(&peer->done_messages, memory_order_relaxed);
 }
 
-/* Returns the window of each of `ranks` peers, so that together they can leave at most `bytes` with
- * a rank that makes no MPI calls. Of payloads of more than 64 KiB an MPI sends at most the
- * beginning. */
+/* Returns the window of each of up to `ranks` peers, so that together they can leave at most
+ * `bytes` with a rank that makes no MPI calls. Of payloads of more than 64 KiB an MPI sends at most
+ * the beginning. */
 static inline uint32_t aq_mpi_credit_window(uint32_t wanted, uint32_t ranks, uint64_t bytes)
 {
     const uint64_t fair = bytes / AQ_MPI_UNIT_APART / (ranks == 0 ? 1 : ranks);

@@ -42,7 +42,7 @@ struct aq_mpi_head {
     uint16_t
         /* of the receiver's requests: how many the sender has run since the start of the job */
         messages;
-    uint32_t limit; /* of the receiver's requests, in credit units (aq_mpi_credit.h) */
+    uint32_t done; /* the same, in credit units (aq_mpi_credit.h) */
 };
 #define AQ_MPI_HEAD \
     8u /* bytes: a short message without arguments fits the minimum of most networks */
@@ -71,7 +71,7 @@ static inline void aq_mpi_head_put(char *packet, struct aq_mpi_head head)
 {
     const uint64_t word = (head.kind & 3u) | (head.nargs & 31u) << 2 | (uint32_t)head.apart << 7
                           | (uint32_t)head.handler << 8 | (uint32_t)head.messages << 16
-                          | (uint64_t)head.limit << 32;
+                          | (uint64_t)head.done << 32;
 
     memcpy(packet, &word, sizeof(word));
 }
@@ -86,7 +86,7 @@ static inline struct aq_mpi_head aq_mpi_head_get(const char *packet)
                                  .apart = (word >> 7 & 1) != 0,
                                  .handler = (uint8_t)(word >> 8),
                                  .messages = (uint16_t)(word >> 16),
-                                 .limit = (uint32_t)(word >> 32) };
+                                 .done = (uint32_t)(word >> 32) };
 }
 
 static inline size_t aq_mpi_packet_padded(size_t nbytes)
@@ -128,7 +128,7 @@ static inline void aq_mpi_packet_put_args(char *packet, unsigned nargs, const ge
 }
 
 /* Writes the packet of a medium or long message, including an eager payload. Returns its length. */
-static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *out, uint32_t limit,
+static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *out, uint32_t done,
                                           uint16_t messages, uint32_t tag)
 {
     const bool apart = !aq_mpi_packet_fits(out->nbytes);
@@ -136,7 +136,7 @@ static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *
                                       .handler = out->handler,
                                       .nargs = out->nargs,
                                       .apart = apart,
-                                      .limit = limit,
+                                      .done = done,
                                       .messages = messages };
     const struct aq_mpi_desc desc = {
         .nbytes = (uint32_t)out->nbytes,

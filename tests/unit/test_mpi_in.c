@@ -225,11 +225,11 @@ static void test_short(void **state)
     assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
     assert_int_equal(seen.times, 1);
     assert_int_equal(seen.first, -5);
-    assert_int_equal(peers[SENDER].in.limit, WINDOW + 1);
+    assert_int_equal(peers[SENDER].in.limit, 1);
     arrive_short(AQ_MPI_REPLY, INT32_MAX);
     assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, true), 1);
     assert_int_equal(seen.first, INT32_MAX);
-    assert_int_equal(peers[SENDER].in.limit, WINDOW + 1); /* a reply is not paid for */
+    assert_int_equal(peers[SENDER].in.limit, 1); /* a reply is not paid for */
     arrive_short(AQ_MPI_REQUEST, 0);
     assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, true),
                      0); /* no request for who can take replies only */
@@ -293,7 +293,7 @@ static void test_payloads(void **state)
     assert_int_equal(seen.nbytes, AQ_MPI_MAX_MEDIUM);
     assert_int_equal(seen.last_byte, 0x77);
     assert_int_equal(seen.times, 4);
-    assert_int_equal(peers[SENDER].in.limit, WINDOW + 2 * aq_mpi_credit_cost(100)
+    assert_int_equal(peers[SENDER].in.limit, 2 * aq_mpi_credit_cost(100)
                                                  + aq_mpi_credit_cost(sizeof(segment))
                                                  + aq_mpi_credit_cost(AQ_MPI_MAX_MEDIUM));
 }
@@ -308,8 +308,34 @@ static void test_credit_is_told(void **state)
         assert_int_equal(mpi.sends, i / (WINDOW / 2));
     }
     assert_int_equal(mpi.sent.kind, AQ_MPI_CREDIT);
-    assert_int_equal(mpi.sent.limit, 2 * WINDOW);
+    assert_int_equal(mpi.sent.done, WINDOW);
     assert_int_equal(mpi.sent.messages, WINDOW);
+}
+
+/* Two ranks with other windows: each keeps to its own, and takes what the other advertises. */
+static void test_credit_windows(void **state)
+{
+    const uint32_t windows[] = { AQ_MPI_WINDOW_MIN, AQ_MPI_WINDOW_MIN + 19 };
+    struct aq_mpi_peer peer[2] = { { .tag = { 0 } },
+                                   { .tag = { 0 } } }; /* as each sees the other */
+
+    (void)state;
+    for (unsigned rank = 0; rank < 2; rank++)
+        aq_mpi_credit_open(&peer[rank], windows[rank]);
+    for (unsigned round = 0; round < 1000; round++)
+        for (unsigned rank = 0; rank < 2; rank++) {
+            uint32_t sent = 0, done;
+            uint16_t messages;
+
+            for (; aq_mpi_credit_has(&peer[rank], 1); sent++) {
+                aq_mpi_credit_spend(&peer[rank], 1);
+                aq_mpi_credit_done(&peer[!rank], 1);
+            }
+            assert_int_equal(sent, windows[rank]);
+            assert_true(aq_mpi_credit_due(&peer[!rank], windows[!rank]));
+            aq_mpi_credit_advertise(&peer[!rank], &done, &messages);
+            assert_true(aq_mpi_credit_take(&peer[rank], windows[rank], done, messages));
+        }
 }
 
 /* --- what is wrong --- */
@@ -361,8 +387,8 @@ static void test_false_credit(void **state)
 
     (void)state;
     packet = arrive(AQ_MPI_REPLY, AQ_MPI_HEAD);
-    aq_mpi_head_put(
-        packet, (struct aq_mpi_head){ .kind = AQ_MPI_CREDIT, .limit = WINDOW + 1, .messages = 1 });
+    aq_mpi_head_put(packet,
+                    (struct aq_mpi_head){ .kind = AQ_MPI_CREDIT, .done = 1, .messages = 1 });
     check_ends(FALSE_PACKET "credit for requests that were not sent");
     aq_mpi_credit_spend(&peers[SENDER], 1); /* now it was */
     assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
@@ -426,9 +452,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         OF(test_short),          OF(test_polls_left_out), OF(test_payloads),
-        OF(test_credit_is_told), OF(test_false_heads),    OF(test_false_credit),
-        OF(test_false_places),   OF(test_false_payload),  OF(test_no_handler),
-        OF(test_mpi_fails),
+        OF(test_credit_is_told), OF(test_credit_windows), OF(test_false_heads),
+        OF(test_false_credit),   OF(test_false_places),   OF(test_false_payload),
+        OF(test_no_handler),     OF(test_mpi_fails),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,7 @@ static void check_head(struct aq_mpi_head head)
     assert_int_equal(back.apart, head.apart);
     assert_int_equal(back.handler, head.handler);
     assert_int_equal(back.messages, head.messages);
-    assert_int_equal(back.limit, head.limit);
+    assert_int_equal(back.done, head.done);
 }
 
 /* Each field alone has its bits, which are those that the header names, and together they are the
@@ -76,7 +76,7 @@ static void test_head_fields(void **state)
     const uint64_t apart = head_word((struct aq_mpi_head){ .apart = true });
     const uint64_t handler = head_word((struct aq_mpi_head){ .handler = UINT8_MAX });
     const uint64_t messages = head_word((struct aq_mpi_head){ .messages = UINT16_MAX });
-    const uint64_t limit = head_word((struct aq_mpi_head){ .limit = UINT32_MAX });
+    const uint64_t limit = head_word((struct aq_mpi_head){ .done = UINT32_MAX });
 
     (void)state;
     assert_int_equal(head_word((struct aq_mpi_head){ 0 }), 0);
@@ -105,7 +105,7 @@ static void test_head_limits(void **state)
                                                      .apart = i % 2 != 0,
                                                      .handler = (uint8_t)(255 * (k % 2)),
                                                      .messages = messages[k],
-                                                     .limit = limits[i] });
+                                                     .done = limits[i] });
     for (unsigned i = 0; i < 100000; i++) {
         const uint64_t word = random_of(&seed);
 
@@ -114,7 +114,7 @@ static void test_head_limits(void **state)
                                          .apart = (word >> 7 & 1) != 0,
                                          .handler = (uint8_t)(word >> 8),
                                          .messages = (uint16_t)(word >> 16),
-                                         .limit = (uint32_t)(word >> 32) });
+                                         .done = (uint32_t)(word >> 32) });
     }
 }
 
@@ -154,7 +154,7 @@ static void check_message(uint8_t kind, unsigned nargs, size_t nbytes)
     at = exactly(packet, len);
     assert_true(aq_mpi_packet_decode(at, len, MEDIUM, LONG, &back));
     assert_int_equal(back.head.handler, 200);
-    assert_int_equal(back.head.limit, 0xfffffffe);
+    assert_int_equal(back.head.done, 0xfffffffe);
     assert_int_equal(back.head.messages, 0x8001);
     assert_int_equal(back.nbytes, nbytes);
     assert_int_equal(back.head.apart, apart);
@@ -500,8 +500,8 @@ static void test_flow(void **state)
     /* the counters pass their end on the way */
     const uint32_t start = UINT32_MAX - 1000;
     struct aq_mpi_peer here = { .out = { .sent = start, .limit = start + window } };
-    struct aq_mpi_peer there = { .in = { .limit = start + window, .advertised = start + window } };
-    uint32_t out_units = 0, sent = 0, limit = start + window, old_limit;
+    struct aq_mpi_peer there = { .in = { .limit = start, .advertised = start } };
+    uint32_t out_units = 0, sent = 0, done = start, old_done;
     uint16_t messages = 0, old_messages;
     uint64_t seed = 2;
 
@@ -520,24 +520,24 @@ static void test_flow(void **state)
             assert_true(aq_mpi_credit_due(&there, window));
         }
         if (aq_mpi_credit_due(&there, window)) {
-            old_limit = limit;
+            old_done = done;
             old_messages = messages;
-            aq_mpi_credit_advertise(&there, &limit, &messages);
+            aq_mpi_credit_advertise(&there, &done, &messages);
             assert_false(aq_mpi_credit_due(&there, window));
-            assert_true(aq_mpi_credit_take(&here, window, limit, messages));
-            assert_true(aq_mpi_credit_take(&here, window, old_limit,
+            assert_true(aq_mpi_credit_take(&here, window, done, messages));
+            assert_true(aq_mpi_credit_take(&here, window, old_done,
                                            old_messages)); /* one that was overtaken says nothing */
-            assert_int_equal(here.out.limit, limit);
+            assert_int_equal(here.out.limit, done + window);
             out_units = 0;
         }
     }
-    aq_mpi_credit_advertise(&there, &limit, &messages);
-    assert_true(aq_mpi_credit_take(&here, window, limit, messages));
+    aq_mpi_credit_advertise(&there, &done, &messages);
+    assert_true(aq_mpi_credit_take(&here, window, done, messages));
     assert_int_equal(here.requests, sent);
     assert_int_equal(here.handled, sent);
     /* more than was sent */
-    assert_false(aq_mpi_credit_take(&here, window, limit + 1, messages));
-    assert_int_equal(here.out.limit, limit);
+    assert_false(aq_mpi_credit_take(&here, window, done + 1, messages));
+    assert_int_equal(here.out.limit, done + window);
 }
 
 /* Counts that lie half the counter away, and just this and that side of it. */
@@ -558,14 +558,14 @@ static void test_credit_edges(void **state)
         aq_mpi_credit_spend(&peer, window);
         assert_false(aq_mpi_credit_has(&peer, 1));
         /* more than was sent, by one and by half the counter; what lies before is late */
-        assert_false(aq_mpi_credit_take(&peer, window, limit + window + 1, 1));
-        assert_false(aq_mpi_credit_take(&peer, window, limit + INT32_MAX, 1));
-        assert_true(aq_mpi_credit_take(&peer, window, limit + (UINT32_C(1) << 31), 1));
-        assert_true(aq_mpi_credit_take(&peer, window, limit - 1, 1));
+        assert_false(aq_mpi_credit_take(&peer, window, starts[i] + window + 1, 1));
+        assert_false(aq_mpi_credit_take(&peer, window, starts[i] + INT32_MAX, 1));
+        assert_true(aq_mpi_credit_take(&peer, window, starts[i] + (UINT32_C(1) << 31), 1));
+        assert_true(aq_mpi_credit_take(&peer, window, starts[i] - 1, 1));
         assert_int_equal(peer.out.limit, limit);
         assert_int_equal(peer.handled, 0);
         /* all of it, and the 16 bits of messages pass their end */
-        assert_true(aq_mpi_credit_take(&peer, window, limit + window, 1));
+        assert_true(aq_mpi_credit_take(&peer, window, starts[i] + window, 1));
         assert_int_equal(peer.out.limit, limit + window);
         assert_int_equal(peer.handled, 2);
         assert_true(aq_mpi_credit_has(&peer, window));
