@@ -12,11 +12,14 @@
 #define _GNU_SOURCE 1
 #include "core/aq_contention.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/aq_job.h"
+#include "base/aq_log.h"
 #include "base/aq_platform.h"
 #include "other/spawn/aq_spawn.h"
 
@@ -135,7 +138,9 @@ static bool aq_contention_move_now(void)
     CPU_SET(number, &one);
     if (sched_setaffinity(0, sizeof(one), &one) != 0)
         return false;
-    sched_setaffinity(0, sizeof(allowed), &allowed);
+    if (sched_setaffinity(0, sizeof(allowed), &allowed) != 0) /* they were taken away meanwhile */
+        aq_warn("a thread stays on core %d, the others are forbidden now: %s", number,
+                strerror(errno));
     aq_contention_publish((uint16_t)(number + 1));
     return true;
 }
@@ -144,10 +149,11 @@ bool aq_contention_move(void)
 {
     struct aq_contention *self = &aq_contention_self;
     const uint64_t now = aq_now_ns();
-    const bool last = aq_contention_is_last();
+    bool last;
 
     if (now < self->stays_until)
         return false;
+    last = aq_contention_is_last();
     if (!last && now - self->stays_until > AQ_MOVE_LATER_NS) { /* the last one's turn */
         self->stays_until = now + AQ_MOVE_LATER_NS;
         return false;
