@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -241,8 +242,10 @@ int aq_front_job(const struct aq_options *options, const char *task, unsigned ra
         fprintf(stderr, "aq-bench: cannot start a job: %s\n", strerror(errno));
         return -1;
     }
-    if (pid == 0)
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM); /* the job ends with aq-bench, however that ends */
         aq_front_exec(options, task, ranks);
+    }
     for (;;) {
         struct pollfd p = { .fd = in, .events = POLLIN };
         bool ended = waitpid(pid, &status, WNOHANG) == pid;

@@ -287,7 +287,7 @@ static void aq_load_quart(struct aq_quart *out, const double *slices, unsigned c
     out->median = all;
 }
 
-/* The row that compares two sides, by the part of operations that a figure is not below of. */
+/* The row that compares two sides, by the 99th percentiles (most) or by the medians. */
 static void aq_load_compare(FILE *report, const struct aq_job *job, const char *name,
                             const char *limit_name, const struct aq_load_side *side,
                             const struct aq_load_side *limit, unsigned slices, bool most)

@@ -15,6 +15,7 @@
 #endif
 #include "bench.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -68,8 +69,9 @@ static void aq_load_end_busy(void)
 
 static void aq_load_start_busy(unsigned per_core)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const unsigned count = per_core * (unsigned)MAX(cores, 1);
+    cpu_set_t usable;
+    const int cores = sched_getaffinity(0, sizeof(usable), &usable) == 0 ? CPU_COUNT(&usable) : 1;
+    const unsigned count = per_core * (unsigned)cores;
     const pid_t self = getpid();
 
     aq_load_pids = calloc(count + 1, sizeof(*aq_load_pids));
