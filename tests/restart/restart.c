@@ -216,11 +216,24 @@ static long count_entries(const char *path)
     return count;
 }
 
+/* What malloc() has given out and free() has not got back. */
+static long allocated_kb(void)
+{
+#if __GLIBC_PREREQ(2, 33)
+    const struct mallinfo2 heap = mallinfo2();
+
+    return (long)((heap.uordblks + heap.hblkhd + 512) / 1024);
+#else
+    const struct mallinfo heap = mallinfo();
+
+    return (long)(((unsigned)heap.uordblks + (unsigned)heap.hblkhd + 512) / 1024);
+#endif
+}
+
 static struct holdings look(void)
 {
     struct holdings now = { .files = count_entries("/proc/self/fd"),
                             .threads = count_entries("/proc/self/task") };
-    const struct mallinfo2 heap = mallinfo2();
     char line[512];
     FILE *f = fopen("/proc/self/maps", "re");
 
@@ -233,7 +246,7 @@ static struct holdings look(void)
     while (fgets(line, sizeof(line), f) != NULL)
         (void)sscanf(line, "RssAnon: %ld", &now.rss_kb);
     fclose(f);
-    now.heap_kb = (long)((heap.uordblks + heap.hblkhd + 512) / 1024);
+    now.heap_kb = allocated_kb();
     return now;
 }
 
@@ -282,7 +295,7 @@ static void run_again(int count)
     }
     show("after all", &now);
     /* a sanitizer's allocator goes on mapping */
-    const long more = setting("TEST_MAPPINGS", getenv("TEST_SANITIZER") != NULL ? 64 : 0);
+    const long more = getenv("TEST_SANITIZER") != NULL ? 64 : setting("TEST_MAPPINGS", 0);
 
     check_growth("mappings", warm.mappings, now.mappings, more);
     check_growth("kB allocated", warm.heap_kb, now.heap_kb, setting("TEST_HEAP_KB", 4));
