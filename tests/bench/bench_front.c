@@ -2,8 +2,7 @@
 /*
  * bench_front.c - started plainly: launches jobs of this program under gasnetrun and collects
  * what they report.
- * Owns      a private folder with a FIFO in it, through which rank 0 of a job reports; gone at
- *           the end
+ * Owns      a pipe through which rank 0 of a job reports
  * Threads   one
  * Uses      bench.h, gasnetrun from beside this program or from PATH
  */
@@ -19,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,7 +28,6 @@
 #endif
 
 static char aq_self_path[4096];
-static char aq_report_dir[4096], aq_report_path[4200];
 static volatile sig_atomic_t aq_interrupted;
 
 const char *aq_front_self(void)
@@ -94,15 +91,6 @@ void aq_front_catch(void)
     sigaction(SIGHUP, &action, NULL);
 }
 
-static void aq_front_cleanup(void)
-{
-    if (aq_report_path[0] == '\0')
-        return;
-    unlink(aq_report_path);
-    rmdir(aq_report_dir);
-    aq_report_path[0] = '\0';
-}
-
 int aq_front_temp(char *dir, size_t size)
 {
     const char *base = getenv("TMPDIR");
@@ -113,20 +101,6 @@ int aq_front_temp(char *dir, size_t size)
         return 0;
     fprintf(stderr, "aq-bench: no folder can be made in %s: %s\n", base, strerror(errno));
     return -1;
-}
-
-static int aq_front_prepare(void)
-{
-    if (aq_front_temp(aq_report_dir, sizeof(aq_report_dir)) != 0)
-        return -1;
-    snprintf(aq_report_path, sizeof(aq_report_path), "%s/report", aq_report_dir);
-    atexit(aq_front_cleanup);
-    if (mkfifo(aq_report_path, 0600) != 0) {
-        fprintf(stderr, "aq-bench: mkfifo %s: %s\n", aq_report_path, strerror(errno));
-        return -1;
-    }
-    aq_front_catch();
-    return 0;
 }
 
 /* gasnetrun: the setting, else the one beside this program, else whatever PATH has. */
@@ -147,7 +121,7 @@ static const char *aq_front_launcher(char *buf, size_t size)
 }
 
 static _Noreturn void aq_front_exec(const struct aq_options *options, const char *task,
-                                    unsigned ranks)
+                                    unsigned ranks, const char *report)
 {
     char launcher[4200], count[16];
     const char *argv[32];
@@ -165,7 +139,7 @@ static _Noreturn void aq_front_exec(const struct aq_options *options, const char
     argv[n++] = "--task";
     argv[n++] = task;
     argv[n++] = "--report";
-    argv[n++] = aq_report_path;
+    argv[n++] = report;
     if (options->quick)
         argv[n++] = "--quick";
     if (options->only != NULL) {
@@ -227,30 +201,43 @@ static int aq_front_kill(pid_t pid)
     return status;
 }
 
+/* A pipe for reports, and the path under which rank 0 opens its end: a pipe has no name that could
+ * be left behind. The read end never waits. */
+static int aq_front_pipe(int pipes[2], char *path, size_t size)
+{
+    if (pipe2(pipes, O_CLOEXEC) != 0)
+        return -1;
+    snprintf(path, size, "/proc/%d/fd/%d", (int)getpid(), pipes[1]);
+    return fcntl(pipes[0], F_SETFL, O_NONBLOCK);
+}
+
 int aq_front_job(const struct aq_options *options, const char *task, unsigned ranks, double limit_s,
                  aq_line_fn line, void *arg)
 {
     struct aq_lines lines = { .used = 0 };
     double until = aq_bench_now() + limit_s * 1e9;
-    int in = open(aq_report_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    int keep =
-        open(aq_report_path, O_WRONLY | O_CLOEXEC); /* so that the end of a job is no end of file */
-    pid_t pid = in >= 0 && keep >= 0 ? fork() : -1;
+    int pipes[2] = { -1, -1 }; /* the write end stays open: a job's end is no end of file */
+    char report[64];
+    pid_t pid = aq_front_pipe(pipes, report, sizeof(report)) == 0 ? fork() : -1;
     int status = -1;
 
     if (pid < 0) {
         fprintf(stderr, "aq-bench: cannot start a job: %s\n", strerror(errno));
+        if (pipes[0] >= 0) {
+            close(pipes[0]);
+            close(pipes[1]);
+        }
         return -1;
     }
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM); /* the job ends with aq-bench, however that ends */
-        aq_front_exec(options, task, ranks);
+        aq_front_exec(options, task, ranks, report);
     }
     for (;;) {
-        struct pollfd p = { .fd = in, .events = POLLIN };
+        struct pollfd p = { .fd = pipes[0], .events = POLLIN };
         bool ended = waitpid(pid, &status, WNOHANG) == pid;
 
-        aq_front_read(in, &lines, line, arg);
+        aq_front_read(pipes[0], &lines, line, arg);
         if (ended)
             break;
         if (aq_interrupted || aq_bench_now() > until) {
@@ -262,8 +249,8 @@ int aq_front_job(const struct aq_options *options, const char *task, unsigned ra
         }
         poll(&p, 1, 20);
     }
-    close(in);
-    close(keep);
+    close(pipes[0]);
+    close(pipes[1]);
     if (status != 0 && !aq_interrupted)
         fprintf(stderr, "aq-bench: the job '%s' with %u ranks failed (status %d)\n", task, ranks,
                 status);
@@ -305,8 +292,7 @@ int aq_front_run(const struct aq_options *options)
                 options->only != NULL ? options->only : "");
         return 2;
     }
-    if (aq_front_prepare() != 0)
-        return 2;
+    aq_front_catch();
     aq_out_init(&out, options);
     aq_out_expect(&out, all);
     if (rows > 0)
