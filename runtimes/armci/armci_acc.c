@@ -29,7 +29,7 @@ struct adder {
     int type;
     size_t size; /* of an element */
     const void *scale;
-    struct aq_armci_lock *held;
+    struct aq_armci_lock *lock;
 };
 
 static void adder_begin(struct adder *adder, const struct aq_armci_peer *peer, int type,
@@ -41,19 +41,19 @@ static void adder_begin(struct adder *adder, const struct aq_armci_peer *peer, i
 
 static void adder_end(struct adder *adder)
 {
-    if (adder->held != NULL)
-        aq_armci_lock_give(adder->held);
+    if (adder->lock != NULL)
+        aq_armci_lock_give(adder->lock);
 }
 
 static void hold(struct adder *adder, size_t stretch)
 {
     struct aq_armci_lock *lock = &adder->control->stripe[stretch % AQ_ARMCI_STRIPES];
 
-    if (lock == adder->held)
+    if (lock == adder->lock)
         return;
     adder_end(adder);
     aq_armci_lock_take(lock);
-    adder->held = lock;
+    adder->lock = lock;
 }
 
 static void adder_add(struct adder *adder, char *dst, const char *src, size_t bytes)
@@ -96,11 +96,11 @@ static void cursor_seek(struct aq_armci_cursor *at, size_t offset)
     }
 }
 
-static size_t cursor_left_of(const struct aq_armci_cursor *at, size_t most)
+static size_t cursor_left_of(const struct aq_armci_cursor *at, size_t max_bytes)
 {
     const size_t left = at->section->bytes - at->done;
 
-    return left < most ? left : most;
+    return left < max_bytes ? left : max_bytes;
 }
 
 /* --- messages --- */
@@ -110,7 +110,7 @@ struct head {
     uint64_t offset; /* section: bytes of the sequence before those of this message */
     int32_t type;
     int16_t levels;  /* section */
-    int16_t npieces; /* list: segments; 0: the message is of a section */
+    int16_t nfrags;  /* list: its segments; 0: the message is of a section */
     double scale[2]; /* one value of the type, or two floats */
 };
 
@@ -168,10 +168,10 @@ static size_t round_down(size_t bytes, size_t unit)
     return bytes / unit * unit;
 }
 
-static gex_AM_SrcDesc_t prepare(int proc, size_t least, size_t most)
+static gex_AM_SrcDesc_t prepare(int proc, size_t min_bytes, size_t max_bytes)
 {
-    return gex_AM_PrepareRequestMedium(aq_armci.tm, (gex_Rank_t)proc, NULL, least, most, NULL, 0,
-                                       0);
+    return gex_AM_PrepareRequestMedium(aq_armci.tm, (gex_Rank_t)proc, NULL, min_bytes, max_bytes,
+                                       NULL, 0, 0);
 }
 
 static void commit(gex_AM_SrcDesc_t sd, int proc, size_t bytes)
@@ -231,9 +231,9 @@ static void add_section(struct adder *adder, struct aq_armci_cursor *at, const c
 
 static void add_list(struct adder *adder, const struct head *head, const char *in)
 {
-    const char *src = in + (size_t)head->npieces * sizeof(struct frag);
+    const char *src = in + (size_t)head->nfrags * sizeof(struct frag);
 
-    for (int i = 0; i < head->npieces; i++) {
+    for (int i = 0; i < head->nfrags; i++) {
         struct frag frag;
 
         memcpy(&frag, in + (size_t)i * sizeof(frag), sizeof(frag));
@@ -252,7 +252,7 @@ void aq_armci_on_acc(gex_Token_t token, void *payload, size_t bytes)
 
     memcpy(&head, in, sizeof(head));
     adder_begin(&adder, &aq_armci.peers[aq_armci.me], head.type, head.scale);
-    if (head.npieces > 0) {
+    if (head.nfrags > 0) {
         add_list(&adder, &head, in + sizeof(head));
     } else {
         const char *src = read_section(in + sizeof(head), &head, &section);
@@ -366,7 +366,7 @@ static int send_list(int type, const void *scale, const armci_giov_t *giov, int 
     struct head head;
 
     head_init(&head, type, scale);
-    head.npieces = (int16_t)n;
+    head.nfrags = (int16_t)n;
     memcpy(out, &head, sizeof(head));
     out += sizeof(head);
     data = out + (size_t)n * sizeof(struct frag);

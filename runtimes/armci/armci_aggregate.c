@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_PIECES 64
-#define MAX_PIECES 4096
+#define MIN_SEGMENTS 64
+#define MAX_SEGMENTS 4096
 
 /* The columns of a list, in one allocation. */
 struct columns {
@@ -31,9 +31,9 @@ struct columns {
 struct aq_armci_batch {
     enum aq_armci_way way;
     int proc;
-    size_t npieces, room;
-    size_t last_room; /* capacity of the last batch: the next batch is likely to be as long */
-    bool is_uniform;  /* all segments have the length of the first */
+    size_t nsegments, capacity;
+    size_t last_capacity; /* capacity of the last batch: the next batch is likely to be as long */
+    bool is_uniform;      /* all segments have the length of the first */
     bool has_values;
     void *block;
     struct columns list;
@@ -48,27 +48,28 @@ struct aq_armci_batch *aq_armci_batch_create(void)
     return batch;
 }
 
-static struct columns columns_of(void *block, size_t room)
+static struct columns columns_of(void *block, size_t capacity)
 {
     struct columns list;
 
     list.local = block;
-    list.remote = list.local + room;
-    list.bytes = (size_t *)(void *)(list.remote + room);
-    list.value = (uint64_t *)(void *)(list.bytes + room);
+    list.remote = list.local + capacity;
+    list.bytes = (size_t *)(void *)(list.remote + capacity);
+    list.value = (uint64_t *)(void *)(list.bytes + capacity);
     return list;
 }
 
-static void make_room(struct aq_armci_batch *batch)
+static void grow(struct aq_armci_batch *batch)
 {
-    const size_t n = batch->npieces, fresh = batch->last_room > 0 ? batch->last_room : MIN_PIECES;
-    const size_t room = batch->room == 0 ? fresh : 2 * batch->room;
-    void *block = malloc(room * (2 * sizeof(void *) + sizeof(size_t) + sizeof(uint64_t)));
+    const size_t n = batch->nsegments,
+                 fresh = batch->last_capacity > 0 ? batch->last_capacity : MIN_SEGMENTS;
+    const size_t capacity = batch->capacity == 0 ? fresh : 2 * batch->capacity;
+    void *block = malloc(capacity * (2 * sizeof(void *) + sizeof(size_t) + sizeof(uint64_t)));
     const struct columns old = batch->list;
 
     if (block == NULL)
-        aq_armci_fatal("no memory for %zu pieces of an aggregate handle", room);
-    batch->list = columns_of(block, room);
+        aq_armci_fatal("no memory for %zu segments of an aggregate handle", capacity);
+    batch->list = columns_of(block, capacity);
     if (n > 0) {
         memcpy(batch->list.local, old.local, n * sizeof(void *));
         memcpy(batch->list.remote, old.remote, n * sizeof(void *));
@@ -77,16 +78,16 @@ static void make_room(struct aq_armci_batch *batch)
     }
     free(batch->block);
     batch->block = block;
-    batch->room = room;
+    batch->capacity = capacity;
 }
 
 static void append(struct aq_armci_batch *batch, void *local, void *remote, size_t bytes,
                    bool is_value)
 {
-    const size_t i = batch->npieces;
+    const size_t i = batch->nsegments;
 
-    if (AQ_UNLIKELY(i == batch->room))
-        make_room(batch);
+    if (AQ_UNLIKELY(i == batch->capacity))
+        grow(batch);
     batch->list.local[i] = is_value ? NULL : local;
     batch->list.remote[i] = remote;
     batch->list.bytes[i] = bytes;
@@ -95,7 +96,7 @@ static void append(struct aq_armci_batch *batch, void *local, void *remote, size
         batch->has_values = true;
     }
     batch->is_uniform = i == 0 || (batch->is_uniform && bytes == batch->list.bytes[0]);
-    batch->npieces++;
+    batch->nsegments++;
 }
 
 void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum aq_armci_way way,
@@ -109,8 +110,8 @@ void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum 
             memmove(local, remote, bytes);
         return;
     }
-    if (batch->npieces > 0
-        && (batch->way != way || batch->proc != proc || batch->npieces == MAX_PIECES))
+    if (batch->nsegments > 0
+        && (batch->way != way || batch->proc != proc || batch->nsegments == MAX_SEGMENTS))
         aq_armci_batch_start(handle, batch);
     batch->way = way;
     batch->proc = proc;
@@ -148,7 +149,7 @@ void aq_armci_batch_section(armci_hdl_t *handle, struct aq_armci_batch *batch,
 
 static gex_Event_t start_uniform(const struct aq_armci_batch *batch)
 {
-    const size_t n = batch->npieces, bytes = batch->list.bytes[0];
+    const size_t n = batch->nsegments, bytes = batch->list.bytes[0];
     void **local = batch->list.local, **remote = batch->list.remote;
 
     if (batch->way == AQ_ARMCI_PUT)
@@ -161,11 +162,11 @@ static gex_Event_t start_uniform(const struct aq_armci_batch *batch)
 /* Makes the two lists of a transfer whose segments have different lengths. */
 static gex_Memvec_t *make_lists(const struct aq_armci_batch *batch)
 {
-    const size_t n = batch->npieces;
+    const size_t n = batch->nsegments;
     gex_Memvec_t *lists = malloc(2 * n * sizeof(*lists));
 
     if (lists == NULL)
-        aq_armci_fatal("no memory for the addresses of %zu pieces", n);
+        aq_armci_fatal("no memory for the addresses of %zu segments", n);
     for (size_t i = 0; i < n; i++) {
         lists[i] = (gex_Memvec_t){ batch->list.local[i], batch->list.bytes[i] };
         lists[n + i] = (gex_Memvec_t){ batch->list.remote[i], batch->list.bytes[i] };
@@ -175,7 +176,7 @@ static gex_Memvec_t *make_lists(const struct aq_armci_batch *batch)
 
 static gex_Event_t start_lists(const struct aq_armci_batch *batch, const gex_Memvec_t *lists)
 {
-    const size_t n = batch->npieces;
+    const size_t n = batch->nsegments;
 
     if (batch->way == AQ_ARMCI_PUT)
         return gex_VIS_VectorPutNB(aq_armci.tm, (gex_Rank_t)batch->proc, n, lists + n, n, lists, 0);
@@ -186,7 +187,7 @@ static gex_Event_t start_lists(const struct aq_armci_batch *batch, const gex_Mem
  * uniform transfer. */
 void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch)
 {
-    const size_t n = batch->npieces;
+    const size_t n = batch->nsegments;
     gex_Memvec_t *lists;
 
     if (n == 0)
@@ -203,8 +204,8 @@ void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch)
         aq_armci_attach(handle, batch->proc, start_lists(batch, lists), lists);
         aq_armci_attach_owned(handle, batch->proc, batch->block);
     }
-    batch->last_room = batch->room;
-    batch->npieces = batch->room = 0;
+    batch->last_capacity = batch->capacity;
+    batch->nsegments = batch->capacity = 0;
     batch->has_values = false;
     batch->block = NULL;
 }

@@ -121,7 +121,7 @@ void aq_armci_give_way(void)
 
 void aq_armci_pause(unsigned *step)
 {
-    const struct timespec nap = { 0, PAUSE_NS };
+    const struct timespec interval = { 0, PAUSE_NS };
 
     if (aq_armci.started)
         gasnet_AMPoll();
@@ -130,6 +130,6 @@ void aq_armci_pause(unsigned *step)
     else if (*step < PAUSE_YIELDS)
         sched_yield();
     else
-        nanosleep(&nap, NULL);
+        nanosleep(&interval, NULL);
     ++*step;
 }

@@ -61,7 +61,7 @@ static pthread_mutex_t mutex =
     PTHREAD_MUTEX_INITIALIZER; /* protects all variables below, and got of calls */
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
 static struct incoming *gathering, *ready, **ready_end = &ready;
-static bool has_thread, is_ending;
+static bool has_thread, must_stop;
 static pthread_t thread;
 
 /* --- fragments --- */
@@ -200,7 +200,7 @@ static void *serve(void *arg)
             pthread_mutex_unlock(&mutex);
             run(in, function);
             pthread_mutex_lock(&mutex);
-        } else if (is_ending) {
+        } else if (must_stop) {
             pthread_mutex_unlock(&mutex);
             return NULL;
         } else {
@@ -221,7 +221,7 @@ static void start_thread(void)
                        "MPI_THREAD_MULTIPLE");
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    is_ending = false;
+    must_stop = false;
     if (pthread_create(&thread, NULL, serve, NULL) != 0)
         aq_armci_fatal("ARMCI_Gpc_register: no thread can be made");
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -232,7 +232,7 @@ void aq_armci_gpc_end(void)
 {
     if (has_thread) {
         pthread_mutex_lock(&mutex);
-        is_ending = true;
+        must_stop = true;
         pthread_cond_signal(&work);
         pthread_mutex_unlock(&mutex);
         pthread_join(thread, NULL);

@@ -29,7 +29,7 @@ struct request {
     int serial;
     bool is_live;
     bool collects; /* belongs to an aggregate handle */
-    int nparts, room;
+    int nparts, capacity;
     struct part *parts;
     const armci_hdl_t *handle;    /* the handle that took the row */
     struct aq_armci_batch *batch; /* made when first needed */
@@ -122,14 +122,14 @@ static void add_part(armci_hdl_t *handle, int proc, gex_Event_t event, void *own
 
     if (request->nparts == MAX_OPEN)
         finish_parts(request, 0, MAX_OPEN / 2);
-    if (request->nparts == request->room) {
-        const int room = request->room == 0 ? 4 : 2 * request->room;
-        struct part *longer = realloc(request->parts, (size_t)room * sizeof(*longer));
+    if (request->nparts == request->capacity) {
+        const int capacity = request->capacity == 0 ? 4 : 2 * request->capacity;
+        struct part *longer = realloc(request->parts, (size_t)capacity * sizeof(*longer));
 
         if (longer == NULL)
-            aq_armci_fatal("no memory for %d operations of a handle", room);
+            aq_armci_fatal("no memory for %d operations of a handle", capacity);
         request->parts = longer;
-        request->room = room;
+        request->capacity = capacity;
     }
     request->parts[request->nparts++] = (struct part){ event, owned, proc };
 }

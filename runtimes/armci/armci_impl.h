@@ -317,7 +317,7 @@ enum {
     AQ_ARMCI_HANDLE_LOCK_REPLY,
     AQ_ARMCI_HANDLE_UNLOCK,
     AQ_ARMCI_HANDLE_UNLOCK_REPLY,
-    AQ_ARMCI_HANDLE_GRANT,
+    AQ_ARMCI_HANDLE_HANDOFF,
     AQ_ARMCI_HANDLE_GPC,
     AQ_ARMCI_HANDLE_GPC_REPLY,
     AQ_ARMCI_HANDLE_ASSIST,
@@ -333,7 +333,7 @@ void aq_armci_on_lock(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, ge
 void aq_armci_on_lock_reply(gex_Token_t token, gex_AM_Arg_t state);
 void aq_armci_on_unlock(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, gex_AM_Arg_t mutex);
 void aq_armci_on_unlock_reply(gex_Token_t token, gex_AM_Arg_t next);
-void aq_armci_on_grant(gex_Token_t token);
+void aq_armci_on_handoff(gex_Token_t token);
 void aq_armci_on_gpc(gex_Token_t token, void *payload, size_t bytes);
 void aq_armci_on_gpc_reply(gex_Token_t token, void *payload, size_t bytes);
 
@@ -381,7 +381,7 @@ void aq_armci_gpc_mutex_start(void);
 /* MPI operations; while the rank waits it makes progress for other ranks. */
 void aq_armci_mpi_wait(MPI_Request *request);
 void aq_armci_mpi_barrier(MPI_Comm comm);
-void aq_armci_mpi_allgather(const void *mine, void *all, int bytes, MPI_Comm comm);
+void aq_armci_mpi_allgather(const void *local, void *all, int bytes, MPI_Comm comm);
 /* Starts MPI if the program has not. */
 void aq_armci_mpi_start(int *argc, char ***argv);
 

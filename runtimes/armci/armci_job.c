@@ -140,7 +140,8 @@ static void register_handlers(gex_EP_t ep)
           "unlock" },
         { AQ_ARMCI_HANDLE_UNLOCK_REPLY, (gex_AM_Fn_t)aq_armci_on_unlock_reply, SHORT_REPLY, 1, NULL,
           "unlock_reply" },
-        { AQ_ARMCI_HANDLE_GRANT, (gex_AM_Fn_t)aq_armci_on_grant, SHORT_REQUEST, 0, NULL, "grant" },
+        { AQ_ARMCI_HANDLE_HANDOFF, (gex_AM_Fn_t)aq_armci_on_handoff, SHORT_REQUEST, 0, NULL,
+          "handoff" },
         { AQ_ARMCI_HANDLE_GPC, (gex_AM_Fn_t)aq_armci_on_gpc, MEDIUM_REQUEST, 0, NULL, "gpc" },
         { AQ_ARMCI_HANDLE_GPC_REPLY, (gex_AM_Fn_t)aq_armci_on_gpc_reply, MEDIUM_REQUEST, 0, NULL,
           "gpc_reply" },
@@ -167,14 +168,14 @@ static void find_peers(void)
         aq_armci_fatal("no memory for what is known about %d ranks", aq_armci.nproc);
     for (int p = 0; p < aq_armci.nproc; p++) {
         struct aq_armci_peer *peer = &aq_armci.peers[p];
-        void *owner, *here;
+        void *owner, *mapped;
         uintptr_t size;
 
-        if (gex_Segment_QueryBound(aq_armci.tm, (gex_Rank_t)p, &owner, &here, &size) != 0)
+        if (gex_Segment_QueryBound(aq_armci.tm, (gex_Rank_t)p, &owner, &mapped, &size) != 0)
             aq_armci_fatal("rank %d has no memory for others", p);
-        peer->base = here != NULL ? here : owner;
-        peer->delta = here != NULL ? (intptr_t)((uintptr_t)here - (uintptr_t)owner) : 0;
-        peer->control = here;
+        peer->base = mapped != NULL ? mapped : owner;
+        peer->delta = mapped != NULL ? (intptr_t)((uintptr_t)mapped - (uintptr_t)owner) : 0;
+        peer->control = mapped;
         peer->size = size;
         peer->put = GEX_EVENT_INVALID;
     }

@@ -36,7 +36,7 @@ static int spin(struct aq_armci_lock *lock)
         /* relaxed: a load first, so that the cache line stays with the holder; acquire as in
          * aq_armci_lock_take() */
         if (atomic_load_explicit(&lock->word, memory_order_relaxed) == AQ_ARMCI_LOCK_FREE
-            && atomic_compare_exchange_strong_explicit(&lock->word, &seen, AQ_ARMCI_LOCK_HELD,
+            && atomic_compare_exchange_strong_explicit(&lock->word, &seen, AQ_ARMCI_LOCK_TAKEN,
                                                        memory_order_acquire, memory_order_relaxed))
             return 1;
     }

@@ -4,7 +4,7 @@
  *
  * Threads   any thread of any process that maps the word. The holder makes no call that could wait
  *           for another rank
- * States    FREE -> HELD <-> CONTENDED. A waiter sets CONTENDED before it sleeps, so that the
+ * States    FREE -> TAKEN <-> CONTENDED. A waiter sets CONTENDED before it sleeps, so that the
  *           holder wakes one waiter
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { AQ_ARMCI_LOCK_FREE, AQ_ARMCI_LOCK_HELD, AQ_ARMCI_LOCK_CONTENDED };
+enum { AQ_ARMCI_LOCK_FREE, AQ_ARMCI_LOCK_TAKEN, AQ_ARMCI_LOCK_CONTENDED };
 
 /* Each lock has a cache line: locks of an array do not slow each other. A lock of zero bytes is
  * free. */
@@ -32,7 +32,7 @@ static inline void aq_armci_lock_take(struct aq_armci_lock *lock)
 
     /* acquire: pairs with the release in aq_armci_lock_give(): the writes of the last holder are
      * visible. relaxed on failure: then aq_armci_lock_wait() acquires */
-    if (!atomic_compare_exchange_strong_explicit(&lock->word, &seen, AQ_ARMCI_LOCK_HELD,
+    if (!atomic_compare_exchange_strong_explicit(&lock->word, &seen, AQ_ARMCI_LOCK_TAKEN,
                                                  memory_order_acquire, memory_order_relaxed))
         aq_armci_lock_wait(lock);
 }

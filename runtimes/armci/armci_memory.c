@@ -60,14 +60,14 @@ static bool any_failed(const struct part *parts, int n)
 int aq_armci_malloc(void *ptr_arr[], armci_size_t bytes, MPI_Comm comm, const int *members, int n)
 {
     struct part *parts = malloc((size_t)n * sizeof(*parts));
-    struct part mine = allocate_part(bytes);
+    struct part own = allocate_part(bytes);
 
     if (parts == NULL)
         aq_armci_fatal("no memory for %d addresses", n);
-    aq_armci_mpi_allgather(&mine, parts, (int)sizeof(mine), comm);
+    aq_armci_mpi_allgather(&own, parts, (int)sizeof(own), comm);
     if (any_failed(parts, n)) {
-        if (mine.where != NULL)
-            release(mine.where);
+        if (own.where != NULL)
+            release(own.where);
         memset(ptr_arr, 0, (size_t)n * sizeof(void *));
         free(parts);
         return FAIL;

@@ -70,11 +70,11 @@ void aq_armci_mpi_barrier(MPI_Comm comm)
     aq_armci_mpi_wait(&request);
 }
 
-void aq_armci_mpi_allgather(const void *mine, void *all, int bytes, MPI_Comm comm)
+void aq_armci_mpi_allgather(const void *local, void *all, int bytes, MPI_Comm comm)
 {
     MPI_Request request;
 
-    MPI_Iallgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm, &request);
+    MPI_Iallgather(local, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm, &request);
     aq_armci_mpi_wait(&request);
 }
 

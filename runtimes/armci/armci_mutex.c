@@ -4,13 +4,13 @@
  *
  * Owns      one set of mutexes for each ARMCI_Create_mutexes or ARMCIX_Create_mutexes_hdl, and one
  *           mutex for each rank, which ARMCI_Gpc_lock takes
- * States    a word is a sum of bits: HELD; SLEEPERS: ranks wait in the kernel; QUEUE: remote ranks
- *           wait in a list by rank (a rank waits for one mutex at a time). An unlock of a word that
- *           is HELD alone is one instruction
+ * States    a word is a sum of bits: LOCKED; SLEEPERS: ranks wait in the kernel; QUEUE: remote
+ *           ranks wait in a list by rank (a rank waits for one mutex at a time). An unlock of a
+ *           word that is LOCKED alone is one instruction
  * Queue     under the lock of its part. Ranks that share memory with the host do all steps
  *           themselves. For remote ranks the host's handler does them. A handler may send to its
  *           sender only, so its reply to a remote unlock names the next rank, and the rank that
- *           unlocks sends the grant
+ *           unlocks sends the hand-off
  * Fairness  if a queue and local contenders exist, the mutex goes to each in turn. The mutex is
  *           made free only if a contender is certain to take it: a free mutex would leave the queue
  *           unserved
@@ -26,9 +26,9 @@
 
 #include "armcix.h"
 
-enum { HELD = 1, SLEEPERS = 2, QUEUE = 4 };
+enum { LOCKED = 1, SLEEPERS = 2, QUEUE = 4 };
 enum { REFUSED, GRANTED, QUEUED };
-enum { UNANSWERED = -2, NOT_HELD = -3 }; /* values in place of the next rank */
+enum { UNANSWERED = -2, NOT_OWNER = -3 }; /* values in place of the next rank */
 
 #define SLEEP_NS 1000000 /* longest sleep before a waiting rank makes progress for other ranks */
 #define SPINS    100
@@ -87,8 +87,8 @@ static bool try_take(struct mutex *mutex)
     uint32_t word = 0;
 
     /* acquire: pairs with the release of the unlock */
-    return atomic_compare_exchange_strong_explicit(&mutex->word, &word, HELD, memory_order_acquire,
-                                                   memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(&mutex->word, &word, LOCKED,
+                                                   memory_order_acquire, memory_order_relaxed);
 }
 
 /* Takes the mutex if it is free, and keeps its other bits. *word receives the bits that were
@@ -97,8 +97,8 @@ static bool take_keeping(struct mutex *mutex, uint32_t extra, uint32_t *word)
 {
     /* relaxed: the compare-and-swap acquires */
     *word = atomic_load_explicit(&mutex->word, memory_order_relaxed);
-    while (!(*word & HELD))
-        if (atomic_compare_exchange_weak_explicit(&mutex->word, word, *word | HELD | extra,
+    while (!(*word & LOCKED))
+        if (atomic_compare_exchange_weak_explicit(&mutex->word, word, *word | LOCKED | extra,
                                                   memory_order_acquire, memory_order_relaxed))
             return true;
     return false;
@@ -132,14 +132,14 @@ static void take(struct mutex *mutex)
 static void wake_sleeper(struct mutex *mutex)
 {
     /* release: the next holder sees the writes of this holder */
-    atomic_fetch_and_explicit(&mutex->word, ~(uint32_t)(HELD | SLEEPERS), memory_order_release);
+    atomic_fetch_and_explicit(&mutex->word, ~(uint32_t)(LOCKED | SLEEPERS), memory_order_release);
     aq_armci_futex_wake(&mutex->word);
 }
 
 /* Releases the mutex if no rank waits for it. */
 static bool try_give(struct mutex *mutex)
 {
-    uint32_t word = HELD;
+    uint32_t word = LOCKED;
 
     /* release: pairs with the acquires of taking it */
     return atomic_compare_exchange_strong_explicit(&mutex->word, &word, 0, memory_order_release,
@@ -147,7 +147,7 @@ static bool try_give(struct mutex *mutex)
 }
 
 /* Releases the mutex. Returns the rank of the queue that holds it from now on, to which the caller
- * sends a grant; -1: none. */
+ * sends a hand-off; -1: none. */
 static int give(struct part *part, struct mutex *mutex)
 {
     uint32_t word;
@@ -177,12 +177,12 @@ static int give(struct part *part, struct mutex *mutex)
     return next;
 }
 
-/* give() for rank. A debug build returns NOT_HELD if the rank does not hold the mutex. */
+/* give() for rank. A debug build returns NOT_OWNER if the rank does not hold the mutex. */
 static int give_for(struct part *part, struct mutex *mutex, int rank)
 {
     if (AQ_ARMCI_CHECKS) {
         if (mutex->owner != rank)
-            return NOT_HELD;
+            return NOT_OWNER;
         mutex->owner = -1;
     }
     return give(part, mutex);
@@ -253,7 +253,7 @@ void aq_armci_on_lock_reply(gex_Token_t token, gex_AM_Arg_t state)
     atomic_store_explicit(&answer, state, memory_order_release); /* pairs with lock_remote() */
 }
 
-void aq_armci_on_grant(gex_Token_t token)
+void aq_armci_on_handoff(gex_Token_t token)
 {
     (void)token;
     atomic_store_explicit(&granted, true, memory_order_release); /* as above */
@@ -274,7 +274,7 @@ void aq_armci_on_unlock_reply(gex_Token_t token, gex_AM_Arg_t next)
                           memory_order_release); /* pairs with the acquire of unlock() */
 }
 
-/* The grant is a message of another rank and may arrive before the answer of the host. The rank
+/* The hand-off is a message of another rank and may arrive before the answer of the host. The rank
  * waits for both: an answer that arrived later would be taken for the answer to the next
  * request. */
 static bool lock_is_answered(int *state_out)
@@ -408,10 +408,10 @@ static void unlock(const char *call, struct armcix_mutex_hdl_s *set, int mutex, 
         next = give_for(part, mutex_at(part, mutex), aq_armci.me);
     else
         next = unlock_remote(part, mutex, proc);
-    if (next == NOT_HELD)
+    if (next == NOT_OWNER)
         aq_armci_fatal("%s: mutex %d of rank %d is not held by this rank", call, mutex, proc);
     if (next >= 0)
-        gex_AM_RequestShort0(aq_armci.tm, (gex_Rank_t)next, AQ_ARMCI_HANDLE_GRANT, 0);
+        gex_AM_RequestShort0(aq_armci.tm, (gex_Rank_t)next, AQ_ARMCI_HANDLE_HANDOFF, 0);
 }
 
 /* --- calls --- */

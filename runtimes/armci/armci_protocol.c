@@ -35,7 +35,7 @@ static void drop_buffers(void);
 struct setting {
     const char *name;
     const char *words[5];
-    size_t least, most;
+    size_t min, max;
 };
 
 enum { PUT, GET, STRIDED, AGGREGATE, STATS, BUFFERS, CHUNK, FIRST_CHUNK, SETTINGS };
@@ -68,7 +68,7 @@ static long value_of(const struct setting *setting, const char *value)
     if (setting->words[0] != NULL)
         return word_index(setting, value);
     number = strtoul(value, &end, 10);
-    return *end != '\0' || number < setting->least || number > setting->most ? -1 : (long)number;
+    return *end != '\0' || number < setting->min || number > setting->max ? -1 : (long)number;
 }
 
 static void apply(int which, long value)
@@ -295,9 +295,9 @@ void aq_armci_protocol_end(void)
 static size_t chunk_after(size_t done, size_t bytes)
 {
     const size_t chunk = aq_armci_protocol.chunk, next = done + aq_armci_protocol.first;
-    const size_t most = bytes > chunk && next < chunk ? next : chunk;
+    const size_t max = bytes > chunk && next < chunk ? next : chunk;
 
-    return bytes - done < most ? bytes - done : most;
+    return bytes - done < max ? bytes - done : max;
 }
 
 /* --- puts --- */
@@ -388,7 +388,7 @@ bool aq_armci_get_chunks(int proc, void *dst, const void *owner, size_t bytes)
 {
     const bool assisted = aq_armci_protocol.get == AQ_ARMCI_WAY_ASSISTED;
     const bool straight = assisted && is_in_segment(dst, bytes);
-    const size_t most = assisted ? longest_reply(proc) : bytes;
+    const size_t max = assisted ? longest_reply(proc) : bytes;
 
     if (!assisted && aq_armci_protocol.get != AQ_ARMCI_WAY_BUFFERED) {
         AQ_ARMCI_COUNT(get_direct, 1);
@@ -399,7 +399,7 @@ bool aq_armci_get_chunks(int proc, void *dst, const void *owner, size_t bytes)
         struct buffer *buffer = take_buffer(proc);
         const char *from = (const char *)owner + done;
 
-        n = chunk_after(done, bytes) < most ? chunk_after(done, bytes) : most;
+        n = chunk_after(done, bytes) < max ? chunk_after(done, bytes) : max;
         buffer->bytes = n;
         buffer->dst = straight ? NULL : (char *)dst + done;
         if (assisted)

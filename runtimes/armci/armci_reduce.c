@@ -120,16 +120,16 @@ void armci_msg_group_gop_scope(int scope, void *x, int n, char *op, int type, AR
     reduce(x, n, op, type, aq_armci_group(group)->comm);
 }
 
-#define GOP(letter, type, word)                                                      \
-    void armci_msg_##letter##gop(type *x, int n, char *op)                           \
+#define GOP(prefix, type, word)                                                      \
+    void armci_msg_##prefix##gop(type *x, int n, char *op)                           \
     {                                                                                \
         armci_msg_gop_scope(SCOPE_ALL, x, n, op, word);                              \
     }                                                                                \
-    void armci_msg_group_##letter##gop(type *x, int n, char *op, ARMCI_Group *group) \
+    void armci_msg_group_##prefix##gop(type *x, int n, char *op, ARMCI_Group *group) \
     {                                                                                \
         armci_msg_group_gop_scope(SCOPE_ALL, x, n, op, word, group);                 \
     }                                                                                \
-    void armci_msg_clus_##letter##gop(type *x, int n, char *op)                      \
+    void armci_msg_clus_##prefix##gop(type *x, int n, char *op)                      \
     {                                                                                \
         armci_msg_gop_scope(SCOPE_NODE, x, n, op, word);                             \
     }
@@ -195,19 +195,19 @@ static int winner(const struct bid *bids, int n, bool want_max, int type)
 void armci_msg_sel_scope(int scope, void *x, int n, char *op, int type, int contribute)
 {
     const MPI_Comm comm = aq_armci_scope_comm(scope);
-    struct bid mine = { .contributes = contribute != 0 }, *bids;
+    struct bid own = { .contributes = contribute != 0 }, *bids;
     MPI_Request request;
     int size, best, bytes;
 
     if (comm == MPI_COMM_NULL)
         return;
     datatype_of(type, &bytes);
-    memcpy(mine.value, x, (size_t)(n < bytes ? n : bytes));
+    memcpy(own.value, x, (size_t)(n < bytes ? n : bytes));
     MPI_Comm_size(comm, &size);
     bids = malloc((size_t)size * sizeof(*bids));
     if (bids == NULL)
         aq_armci_fatal("armci_msg_sel: no memory for %d ranks", size);
-    aq_armci_mpi_allgather(&mine, bids, (int)sizeof(mine), comm);
+    aq_armci_mpi_allgather(&own, bids, (int)sizeof(own), comm);
     best = winner(bids, size, strncmp(op, "max", 3) == 0, type);
     free(bids);
     if (best < 0)

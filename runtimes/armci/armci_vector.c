@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void copy_pieces(const armci_giov_t *giov)
+static void copy_segments(const armci_giov_t *giov)
 {
     for (int i = 0; i < giov->ptr_array_len; i++)
         memmove(giov->dst_ptr_array[i], giov->src_ptr_array[i], (size_t)giov->bytes);
 }
 
-static void check_pieces(enum aq_armci_way way, const armci_giov_t *giov, int proc)
+static void check_segments(enum aq_armci_way way, const armci_giov_t *giov, int proc)
 {
     void **remote = way == AQ_ARMCI_PUT ? giov->dst_ptr_array : giov->src_ptr_array;
 
@@ -30,8 +30,8 @@ static void check_pieces(enum aq_armci_way way, const armci_giov_t *giov, int pr
 }
 
 /* Starts the transfer of n segments. The lists stay unchanged until the event is complete. */
-static gex_Event_t start_pieces(enum aq_armci_way way, void **src, void **dst, size_t n,
-                                size_t bytes, int proc)
+static gex_Event_t start_segments(enum aq_armci_way way, void **src, void **dst, size_t n,
+                                  size_t bytes, int proc)
 {
     AQ_ARMCI_COUNT(vector_calls, 1);
     if (way == AQ_ARMCI_PUT)
@@ -45,7 +45,7 @@ static void **copy_lists(const armci_giov_t *giov)
     void **lists = malloc(2 * n * sizeof(void *));
 
     if (lists == NULL)
-        aq_armci_fatal("no memory for the addresses of %zu pieces", n);
+        aq_armci_fatal("no memory for the addresses of %zu segments", n);
     memcpy(lists, giov->src_ptr_array, n * sizeof(void *));
     memcpy(lists + n, giov->dst_ptr_array, n * sizeof(void *));
     return lists;
@@ -62,19 +62,19 @@ static int vector_blocking(enum aq_armci_way way, const armci_giov_t *darr, int 
     aq_armci_tick();
     peer = aq_armci_order_after(proc);
     for (int i = 0; i < len; i++) {
-        check_pieces(way, &darr[i], proc);
+        check_segments(way, &darr[i], proc);
         if (aq_armci_is_local(peer))
-            copy_pieces(&darr[i]);
+            copy_segments(&darr[i]);
         else
-            gex_Event_Wait(start_pieces(way, darr[i].src_ptr_array, darr[i].dst_ptr_array,
-                                        (size_t)darr[i].ptr_array_len, (size_t)darr[i].bytes,
-                                        proc));
+            gex_Event_Wait(start_segments(way, darr[i].src_ptr_array, darr[i].dst_ptr_array,
+                                          (size_t)darr[i].ptr_array_len, (size_t)darr[i].bytes,
+                                          proc));
     }
     return 0;
 }
 
-static void batch_pieces(armci_hdl_t *handle, struct aq_armci_batch *batch, enum aq_armci_way way,
-                         const armci_giov_t *giov, int proc)
+static void batch_segments(armci_hdl_t *handle, struct aq_armci_batch *batch, enum aq_armci_way way,
+                           const armci_giov_t *giov, int proc)
 {
     void **local = way == AQ_ARMCI_PUT ? giov->src_ptr_array : giov->dst_ptr_array;
     void **remote = way == AQ_ARMCI_PUT ? giov->dst_ptr_array : giov->src_ptr_array;
@@ -96,17 +96,17 @@ static int vector_nb(enum aq_armci_way way, const armci_giov_t *darr, int len, i
         return rc;
     peer = aq_armci_order_after(proc);
     for (int i = 0; i < len; i++) {
-        check_pieces(way, &darr[i], proc);
+        check_segments(way, &darr[i], proc);
         if (batch != NULL) {
-            batch_pieces(handle, batch, way, &darr[i], proc);
+            batch_segments(handle, batch, way, &darr[i], proc);
         } else if (aq_armci_is_local(peer)) {
-            copy_pieces(&darr[i]);
+            copy_segments(&darr[i]);
         } else {
             const size_t n = (size_t)darr[i].ptr_array_len;
             void **lists = copy_lists(&darr[i]);
 
             aq_armci_attach(handle, proc,
-                            start_pieces(way, lists, lists + n, n, (size_t)darr[i].bytes, proc),
+                            start_segments(way, lists, lists + n, n, (size_t)darr[i].bytes, proc),
                             lists);
         }
     }
