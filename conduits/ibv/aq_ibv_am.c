@@ -3,7 +3,7 @@
  *
  * Inline    a message that fits the queue pair's inline data leaves from the stack
  * Eager     others are copied into send buffers, one for each fragment; a payload in a registered
- *           buffer that was lent to the client leaves from there (aq_ibv_zcopy.c)
+ *           buffer that the client was given leaves from there (aq_ibv_zcopy.c)
  * Long      by RDMA, if it is large and its destination registered (aq_ibv_am_long.c)
  *
  * Threads   any; credits and the order of fragments under peer->flow.lock

@@ -19,7 +19,7 @@
 #include "conduits/ibv/aq_ibv_rma.h"
 #include "core/aq_am.h"
 
-/* before the payload of a lent send buffer: the longest head of one fragment */
+/* before the payload of a zcopy send buffer: the longest head of one fragment */
 #define AQ_IBV_HEADROOM 96u
 
 /* What the AM part shares, and counts. */
@@ -57,7 +57,7 @@ struct aq_ibv_buf {
     uint8_t *bytes;
     struct aq_ibv_bounce *rider; /* given back together with this one, or NULL */
     uint8_t channel;
-    bool zcopy;                  /* lent to a client, who writes a payload into it */
+    bool zcopy;                  /* a client has it and writes a payload into it */
     uint32_t lkey[AQ_IBV_RAILS]; /* by dev->index */
 };
 int aq_ibv_buf_init(struct aq_ibv_net *net);
@@ -65,7 +65,7 @@ int aq_ibv_buf_init(struct aq_ibv_net *net);
 struct aq_ibv_buf *aq_ibv_buf_take(unsigned channel);
 /* So many, chained: done of the first one gives all back. */
 struct aq_ibv_buf *aq_ibv_buf_take_chain(unsigned channel, unsigned count);
-/* One for a client that may keep it for long: half of the buffers are never lent. */
+/* One for a client, as aq_ibv_zcopy_allowed() says. */
 struct aq_ibv_buf *aq_ibv_buf_take_zcopy(unsigned channel);
 void aq_ibv_buf_give(struct aq_ibv_buf *buf);
 
@@ -121,7 +121,7 @@ void aq_ibv_am_skip(struct aq_ibv_peer *peer);
 
 /* --- the client's buffers (aq_ibv_zcopy.c) --- */
 
-/* Is the payload in a registered buffer that was lent to the client, and not empty? */
+/* Is the payload in a registered buffer that the client was given, and not empty? */
 bool aq_ibv_zcopy_is_ours(const struct aq_am_out *out);
 /* Send from that buffer: as aq_ibv_am_post_frags(); with AQ_OK it takes the buffer over. */
 int aq_ibv_zcopy_send(struct aq_ibv_peer *peer, unsigned channel, struct aq_ibv_fragment *fragment,

@@ -8,7 +8,7 @@
  * message leave as one chain with one doorbell, or not at all.
  *
  * Short payload     in the message; the receiver places it (GASNET_PACKEDLONG_LIMIT)
- * Client's buffer   a payload in a registered buffer that was lent to the client is written from
+ * Client's buffer   a payload in a registered buffer that the client was given is written from
  *                   there (aq_ibv_zcopy.c)
  * Own segment       the payload is written from where it is, if it is long or its sender learns
  *                   later that it is free; the device's acknowledgement is the first news of that

@@ -157,13 +157,14 @@ struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes)
     return AQ_LIKELY(bounce != NULL) ? bounce : aq_ibv_bounce_grow(size_class);
 }
 
-/* Lend it, if as many buffers of its size stay. */
+/* Gives it to a client, if the pool allows. */
 static bool aq_ibv_bounce_mark(struct aq_ibv_bounce *bounce)
 {
     const unsigned size_class = bounce->size_class;
 
     aq_lock_acquire(&aq_ibv_bounces[size_class].free.lock);
-    bounce->zcopy = 2 * (aq_ibv_bounces[size_class].zcopy + 1) <= aq_ibv_bounces[size_class].count;
+    bounce->zcopy =
+        aq_ibv_zcopy_allowed(aq_ibv_bounces[size_class].zcopy, aq_ibv_bounces[size_class].count);
     aq_ibv_bounces[size_class].zcopy += bounce->zcopy;
     aq_lock_release(&aq_ibv_bounces[size_class].free.lock);
     return bounce->zcopy;

@@ -149,11 +149,10 @@ struct aq_ibv_buf *aq_ibv_buf_take_zcopy(unsigned channel)
     bool may;
 
     aq_lock_acquire(&aq_ibv_bufs[channel].free.lock);
-    if (2 * (aq_ibv_bufs[channel].zcopy + 1) > aq_ibv_bufs[channel].count
+    if (!aq_ibv_zcopy_allowed(aq_ibv_bufs[channel].zcopy, aq_ibv_bufs[channel].count)
         && aq_ibv_bufs[channel].count < aq_ibv_bufs[channel].max)
         aq_ibv_buf_grow(channel);
-    may = 2 * (aq_ibv_bufs[channel].zcopy + 1)
-          <= aq_ibv_bufs[channel].count; /* as many are never lent */
+    may = aq_ibv_zcopy_allowed(aq_ibv_bufs[channel].zcopy, aq_ibv_bufs[channel].count);
     if (may)
         aq_ibv_bufs[channel].zcopy++;
     aq_lock_release(&aq_ibv_bufs[channel].free.lock);

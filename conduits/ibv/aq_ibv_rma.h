@@ -48,7 +48,7 @@ struct aq_ibv_bounce {
     struct aq_freelist_item item; /* while it is free */
     char *bytes;
     uint32_t size_class;
-    bool zcopy;                  /* lent to a client, who writes a payload into it */
+    bool zcopy;                  /* a client has it and writes a payload into it */
     uint32_t lkey[AQ_IBV_RAILS]; /* by dev->index */
 };
 
@@ -80,8 +80,14 @@ static inline struct aq_ibv_rma_frag *aq_ibv_rma_frag_of(struct aq_ibv_done *don
 
 /* A buffer of at least nbytes, at most AQ_IBV_BOUNCE_MAX; NULL: none now. */
 struct aq_ibv_bounce *aq_ibv_bounce_take(size_t nbytes);
-/* A buffer of AQ_IBV_BOUNCE_MAX bytes for a client that may keep it for long: half of the buffers
- * are never lent. NULL: none now. */
+/* May clients have one more of count buffers, when they have zcopy of them? A client may keep a
+ * buffer for long, so half of a pool stays with the conduit. */
+static inline bool aq_ibv_zcopy_allowed(uint32_t zcopy, uint32_t count)
+{
+    return 2 * (zcopy + 1) <= count;
+}
+/* A buffer of AQ_IBV_BOUNCE_MAX bytes for a client, as aq_ibv_zcopy_allowed() says. NULL: none
+ * now. */
 struct aq_ibv_bounce *aq_ibv_bounce_take_zcopy(void);
 void aq_ibv_bounce_give(struct aq_ibv_bounce *bounce);
 

@@ -3,11 +3,11 @@
  *
  * A payload that fits one fragment gets a send buffer, with space for the head before it. A larger
  * one gets a bounce buffer, AQ_IBV_BOUNCE_MAX contiguous bytes; the heads of its fragments are in a
- * send buffer, and the device gathers both. Neither is copied. If too many buffers are lent the
+ * send buffer, and the device gathers both. Neither is copied. If no buffer is allowed the
  * client gets memory from the heap, from which the payload is copied.
  *
  * Threads   any; posting under peer->flow.lock
- * Promise   at most half of the buffers of a kind are lent
+ * Promise   clients have at most half of the buffers of a kind
  * Uses      aq_ibv_am.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/ibv/aq_ibv_am.h"
