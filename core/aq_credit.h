@@ -43,7 +43,7 @@ static inline bool aq_credit_covers(uint32_t limit, uint32_t sent, uint32_t cost
 
 struct aq_credit_out {
     uint32_t sent;
-    _Atomic uint32_t limit; /* the latest that the receiver is known to have told */
+    _Atomic uint32_t limit; /* the latest that the receiver is known to have advertised */
 };
 
 static inline void aq_credit_out_open(struct aq_credit_out *out, uint32_t window)
@@ -125,14 +125,17 @@ static inline uint32_t aq_credit_advertised(const struct aq_credit_in *in)
                                 memory_order_relaxed);
 }
 
-/* Is it time for a message of its own? Any thread; a wrong answer is corrected with the next
- * message that is handled. */
+/* Is it time for a message of its own? Any thread.
+ *
+ * The two loads need no order between them. A limit that is not after the advertised one is older
+ * than it: the thread that advertised has told this limit too. A thread that has raised the limit
+ * reads its own store or a later one, so its own credits are found due by it, or are advertised by
+ * another thread. An advertised limit that is read late costs a message more, and loses none. */
 static inline bool aq_credit_due(const struct aq_credit_in *in, uint32_t window)
 {
-    const uint32_t advertised = aq_credit_advertised(in); /* first: it follows the limit */
-    const uint32_t update = aq_credit_latest(in) - advertised;
+    const uint32_t limit = aq_credit_latest(in), advertised = aq_credit_advertised(in);
 
-    return update != 0 && 2 * update >= window;
+    return aq_credit_after(limit, advertised) && 2 * (limit - advertised) >= window;
 }
 
 #endif

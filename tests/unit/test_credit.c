@@ -2,7 +2,7 @@
 /*
  * test_credit.c - credits: a sender never exceeds its window and never waits for ever, from every
  * place of the counts, also where they pass 2^32 and half of it; a limit that arrives late or twice
- * changes nothing; an update is due at half a window and not before.
+ * changes nothing; an update is due at half a window, not before, and not once it is advertised.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -115,6 +115,24 @@ static void test_due(void **state)
         }
 }
 
+/* A thread may read a limit that is older than what another thread has advertised: all of it is on
+ * its way. */
+static void test_not_due(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < STARTS; i++)
+        for (uint32_t later = 0; later <= 9; later++) {
+            struct channel channel = channel_from(starts[i], 8);
+
+            aq_credit_advertise(&channel.in, aq_credit_latest(&channel.in) + later);
+            assert_false(aq_credit_due(&channel.in, 8));
+            aq_credit_add(&channel.in, later + 3);
+            assert_false(aq_credit_due(&channel.in, 8));
+            aq_credit_add(&channel.in, 1);
+            assert_true(aq_credit_due(&channel.in, 8));
+        }
+}
+
 /* Limits arrive in any order, some twice: the latest one counts. */
 static void test_late(void **state)
 {
@@ -193,9 +211,10 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_after), cmocka_unit_test(test_exhaustion),
-        cmocka_unit_test(test_due),   cmocka_unit_test(test_late),
-        cmocka_unit_test(test_flow),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_after),   cmocka_unit_test(test_exhaustion),
+        cmocka_unit_test(test_due),     cmocka_unit_test(test_not_due),
+        cmocka_unit_test(test_late),    cmocka_unit_test(test_flow),
+        cmocka_unit_test(test_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
