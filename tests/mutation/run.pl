@@ -122,6 +122,8 @@ if ($lines) {
     exit 0;
 }
 copy_source();
+my $list = "$folder/tests/mutation/mutants"; # in the copy: without the mutant, whose line is not there
+my $all = slurp($list);
 my $number = 0;
 for my $mutant (@mutants) {
     $number++;
@@ -133,9 +135,11 @@ for my $mutant (@mutants) {
         next;
     }
     spew($file, $text =~ s/\Q$mutant->{'-'}\E/$mutant->{'+'}/r);
+    spew($list, $all =~ s/^\Q$mutant->{name}\E .*\n(?:[-+?] .*\n)+//mr);
     my $found = eval { check($mutant) };
     my $trouble = $@;
     spew($file, $text);
+    spew($list, $all);
     die $trouble if $trouble;
     print $found ? '' : 'not ', "ok $number - $mutant->{name}: $mutant->{about}\n";
     print '# ', $found ? "found by $found" : 'no set found it', "\n";
