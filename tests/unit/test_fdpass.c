@@ -27,7 +27,7 @@ static void make_name(void)
     snprintf(name, sizeof(name), "aq-test-%d-%d", (int)getpid(), ++count);
 }
 
-/* a child takes count descriptors with a key and exits with the errno it got, or 100 if fine */
+/* a child takes count descriptors with a key and exits with the errno it got, or 200 if fine: no errno is as large */
 static pid_t start_taker(const uint8_t *with, int count)
 {
     int fds[AQ_FDPASS_MAX], rc;
@@ -43,11 +43,11 @@ static pid_t start_taker(const uint8_t *with, int count)
         char byte = 0;
 
         if (pread(fds[i], &byte, 1, 0) != 1 || byte != 'a' + i)
-            _exit(101);
+            _exit(201);
         if ((fcntl(fds[i], F_GETFD) & FD_CLOEXEC) == 0)
-            _exit(102);
+            _exit(202);
     }
-    _exit(100);
+    _exit(200);
 }
 
 static int taker_result(pid_t child)
@@ -89,7 +89,7 @@ static void test_several_takers(void **state)
         taker[i] = start_taker(key, 3);
     assert_int_equal(aq_fdpass_give(sock, 4, key, fds, 3, 0, 10000), 0);
     for (int i = 0; i < 4; i++)
-        assert_int_equal(taker_result(taker[i]), 100);
+        assert_int_equal(taker_result(taker[i]), 200);
     close(sock);
     close_files(fds, 3);
 }
@@ -138,9 +138,9 @@ static void test_stranger(void **state)
     usleep(50000);
     friend = start_taker(key, 1);
     assert_int_equal(aq_fdpass_give(sock, 1, key, fds, 1, 0, 10000), 0);
-    assert_int_equal(taker_result(friend), 100);
+    assert_int_equal(taker_result(friend), 200);
     close(sock);
-    assert_true(taker_result(stranger) < 100); /* an error, and no descriptor */
+    assert_true(taker_result(stranger) < 200); /* an error, and no descriptor */
     close_files(fds, 1);
 }
 
