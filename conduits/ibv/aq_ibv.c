@@ -8,6 +8,7 @@
  *     aq_ibv_device.h    devices, rails, their queues
  *     aq_ibv_error.h     failures: noted, reported
  *     aq_ibv_reg.h       memory registration: with devices, of segments, limits
+ *     aq_ibv_slab.h      registered memory that buffers are cut from
  *     aq_ibv_hello.h     the handshake of two ranks, as a state machine
  *     aq_ibv_qp.h        queue pairs: posting, completions
  *     aq_ibv_credit.h    credits and credit updates
@@ -18,7 +19,8 @@
  *     aq_ibv_rma.h       put, get, atomics
  *     aq_ibv_am.h        active messages
  *     aq_ibv_firehose.h  the job's firehose: settings and messages
- *     aq_ibv_progress.h  polling, sleeping; disconnecting at the exit
+ *     aq_ibv_progress.h  polling, sleeping
+ *     aq_ibv_end.h       disconnecting at the exit; freeing at the end of a job
  *
  * State     each part has a struct. The parts up to aq_ibv_rbuf.h get theirs, or what they need of
  *           lower ones, as arguments. The table's functions have no argument for state, so the
@@ -35,7 +37,9 @@
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "conduits/ibv/aq_ibv_am.h"
+#include "conduits/ibv/aq_ibv_end.h"
 #include "conduits/ibv/aq_ibv_firehose.h"
 #include "conduits/ibv/aq_ibv_progress.h"
 #include "core/aq_nosup.h"
@@ -44,7 +48,7 @@
 
 #define AQ_IBV_POLL_NS 150u
 
-static struct aq_ibv_net aq_ibv_net;
+static struct aq_ibv_net aq_ibv_net AQ_JOB_STATE;
 
 /* --- start --- */
 
@@ -142,11 +146,9 @@ static int aq_ibv_init(void)
     aq_ibv_limits(net);
     aq_ibv_rbuf_init(aq_env_int(AQ_ENV_RBUF_COUNT));
     aq_ibv_init_am(net);
-    rc = aq_ibv_buf_init(net);
-    if (rc == AQ_OK)
-        rc = aq_ibv_rma_init(net);
-    if (rc == AQ_OK)
-        rc = aq_ibv_firehose_start(net);
+    aq_ibv_buf_init(net);
+    aq_ibv_rma_init(net);
+    rc = aq_ibv_firehose_start(net);
     if (rc == AQ_OK)
         rc = aq_ibv_connect_start(net);
     if (rc == AQ_OK)
@@ -240,6 +242,11 @@ static void aq_ibv_exit(uint64_t max_ns)
         aq_ibv_report();
 }
 
+static void aq_ibv_fini(void)
+{
+    aq_ibv_free(&aq_ibv_net);
+}
+
 extern const struct aq_conduit_info aq_ibv_info; /* aq_ibv_info.c */
 
 const struct aq_conduit_ops aq_ibv_conduit = {
@@ -248,6 +255,7 @@ const struct aq_conduit_ops aq_ibv_conduit = {
     .min_medium = AQ_IBV_MAX_MEDIUM,
     .min_long = AQ_MIN_LONG,
     .spawn = NULL,
+    .fini = aq_ibv_fini,
     .probe = aq_ibv_probe,
     .init = aq_ibv_init,
     .quiesce = aq_nosup_quiesce,

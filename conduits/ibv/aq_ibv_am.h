@@ -60,7 +60,9 @@ struct aq_ibv_buf {
     bool zcopy;                  /* a client has it and writes a payload into it */
     uint32_t lkey[AQ_IBV_RAILS]; /* by dev->index */
 };
-int aq_ibv_buf_init(struct aq_ibv_net *net);
+void aq_ibv_buf_init(struct aq_ibv_net *net);
+/* Free all of them; none is in use. */
+void aq_ibv_buf_fini(void);
 /* NULL: none now. Requests and replies have buffers of their own. */
 struct aq_ibv_buf *aq_ibv_buf_take(unsigned channel);
 /* So many, chained: done of the first one gives all back. */
@@ -84,6 +86,8 @@ bool aq_ibv_update_to_cell(struct aq_ibv_flow *flow, const uint64_t words[AQ_IBV
 unsigned aq_ibv_receive(bool replies_only);
 /* Take what arrived and defer it, without handlers: only its credit updates are used. */
 void aq_ibv_receive_quietly(void);
+/* Drop the messages that no poll has served. */
+void aq_ibv_recv_fini(void);
 
 /* --- fragments out (aq_ibv_post.c); peer->flow.lock held --- */
 

@@ -24,15 +24,16 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "core/aq_poll.h"
 
 #define AQ_IBV_FENCE_MAX 8u /* bytes that a fence reads */
 
-struct aq_ibv_rma aq_ibv_rma;
+struct aq_ibv_rma aq_ibv_rma AQ_JOB_STATE;
 
 _Thread_local struct aq_ibv_batch *aq_ibv_batch __attribute__((tls_model("initial-exec")));
 
-static struct aq_freelist aq_ibv_batches; /* free ones */
+static struct aq_freelist aq_ibv_batches AQ_JOB_STATE; /* free ones */
 
 /* --- one request --- */
 
@@ -96,6 +97,14 @@ static struct aq_ibv_batch *aq_ibv_batch_take(void)
 static void aq_ibv_batch_give(struct aq_ibv_batch *batch)
 {
     aq_freelist_give(&aq_ibv_batches, &batch->item);
+}
+
+void aq_ibv_batch_fini(void)
+{
+    struct aq_freelist_item *item;
+
+    while ((item = aq_freelist_pop(&aq_ibv_batches)) != NULL)
+        free(aq_freelist_thing(item, offsetof(struct aq_ibv_batch, item)));
 }
 
 int aq_ibv_batch_flush(void)

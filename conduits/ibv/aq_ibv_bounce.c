@@ -7,19 +7,18 @@
  * its size is free, up to GASNET_BBUF_COUNT pages in all, and stays: locked memory is not given
  * back in the middle of a job.
  *
- * Owns      slabs and requests; neither is freed
+ * Owns      slabs and requests, until aq_ibv_bounce_fini()
  * Threads   any; lists under their locks, for a few instructions; slabs are made without a lock
- * Uses      aq_ibv_register(), core/aq_freelist.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_slab.h, core/aq_freelist.h. SPDX-License-Identifier: BSD-3-Clause
  */
-#define _GNU_SOURCE 1
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/aq_env.h"
 #include "base/aq_log.h"
-#include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "conduits/ibv/aq_ibv_rma.h"
+#include "conduits/ibv/aq_ibv_slab.h"
 
 #define AQ_IBV_FRAGS_AT_ONCE 64u
 #define AQ_IBV_BOUNCE_SIZES  3
@@ -32,18 +31,30 @@ static const uint32_t aq_ibv_bounce_slab[AQ_IBV_BOUNCE_SIZES] = { 16384, 262144,
 static struct {
     _Alignas(AQ_CACHE_LINE) struct aq_freelist free;
     uint32_t count, zcopy; /* under its lock */
-} aq_ibv_bounces[AQ_IBV_BOUNCE_SIZES];
+    bool tried;            /* a first slab was, or is being, made; under its lock */
+} aq_ibv_bounces[AQ_IBV_BOUNCE_SIZES] AQ_JOB_STATE;
 
-static _Alignas(AQ_CACHE_LINE) struct aq_freelist aq_ibv_rma_frags;
+static struct {
+    _Alignas(AQ_CACHE_LINE) struct aq_freelist free;
+    struct aq_freelist blocks; /* the first of each AQ_IBV_FRAGS_AT_ONCE; not in use */
+} aq_ibv_rma_frags AQ_JOB_STATE;
 
-static aq_counter aq_ibv_bounce_bytes; /* of all slabs */
+static struct aq_ibv_slabs aq_ibv_bounce_slabs AQ_JOB_STATE;
+static aq_counter aq_ibv_bounce_bytes AQ_JOB_STATE; /* of all slabs */
+static const struct aq_ibv_net *aq_ibv_bounce_net AQ_JOB_STATE;
 
-static const struct aq_ibv_net *aq_ibv_bounce_net;
-
-int aq_ibv_bounce_init(const struct aq_ibv_net *net)
+void aq_ibv_bounce_init(const struct aq_ibv_net *net)
 {
     aq_ibv_bounce_net = net;
-    return AQ_OK;
+}
+
+void aq_ibv_bounce_fini(void)
+{
+    struct aq_freelist_item *item;
+
+    while ((item = aq_freelist_pop(&aq_ibv_rma_frags.blocks)) != NULL)
+        free(aq_freelist_thing(item, offsetof(struct aq_ibv_rma_frag, item)));
+    aq_ibv_slabs_free(&aq_ibv_bounce_slabs, aq_ibv_bounce_net);
 }
 
 /* --- requests under way --- */
@@ -56,14 +67,15 @@ static struct aq_ibv_rma_frag *aq_ibv_rma_frags_make(void)
     if (frags == NULL)
         aq_fatal("ibv: no memory for %u transfers", AQ_IBV_FRAGS_AT_ONCE);
     memset(frags, 0, AQ_IBV_FRAGS_AT_ONCE * sizeof(*frags));
-    for (unsigned i = 1; i < AQ_IBV_FRAGS_AT_ONCE; i++)
+    for (unsigned i = 2; i < AQ_IBV_FRAGS_AT_ONCE; i++)
         aq_ibv_rma_frag_give(&frags[i]);
-    return frags;
+    aq_freelist_give(&aq_ibv_rma_frags.blocks, &frags->item);
+    return &frags[1];
 }
 
 struct aq_ibv_rma_frag *aq_ibv_rma_frag_take(void)
 {
-    struct aq_ibv_rma_frag *frag = aq_freelist_thing(aq_freelist_take(&aq_ibv_rma_frags),
+    struct aq_ibv_rma_frag *frag = aq_freelist_thing(aq_freelist_take(&aq_ibv_rma_frags.free),
                                                      offsetof(struct aq_ibv_rma_frag, item));
 
     return AQ_LIKELY(frag != NULL) ? frag : aq_ibv_rma_frags_make();
@@ -71,7 +83,7 @@ struct aq_ibv_rma_frag *aq_ibv_rma_frag_take(void)
 
 void aq_ibv_rma_frag_give(struct aq_ibv_rma_frag *frag)
 {
-    aq_freelist_give(&aq_ibv_rma_frags, &frag->item);
+    aq_freelist_give(&aq_ibv_rma_frags.free, &frag->item);
 }
 
 /* --- buffers --- */
@@ -83,58 +95,37 @@ static uint64_t aq_ibv_bounce_limit(void)
     return (pages < 1 ? 1 : (uint64_t)pages) * AQ_IBV_BOUNCE_PAGE;
 }
 
-/* Memory for a slab, registered; must: ends the job if there is none. */
-static char *aq_ibv_bounce_map(uint32_t bytes, bool must, struct ibv_mr *mrs[AQ_IBV_RAILS])
-{
-    char *slab = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (slab == MAP_FAILED) {
-        if (must)
-            aq_fatal("ibv: no memory for bounce buffers (%u bytes)", bytes);
-        return NULL;
-    }
-    madvise(slab, bytes, MADV_DONTFORK); /* a fork must not give the pages to the child */
-    if (aq_ibv_register(aq_ibv_bounce_net, slab, bytes, IBV_ACCESS_LOCAL_WRITE, !must, mrs)
-        == AQ_OK)
-        return slab;
-    munmap(slab, bytes);
-    if (must)
-        aq_fatal("ibv: bounce buffers cannot be registered; the message above says why");
-    return NULL;
-}
-
 /* One more slab within the limit; the first of a size there must be. Returns a buffer, or NULL. */
 static __attribute__((noinline, cold)) struct aq_ibv_bounce *aq_ibv_bounce_grow(unsigned size_class)
 {
     const uint32_t bytes = aq_ibv_bounce_slab[size_class], size = aq_ibv_bounce_size[size_class];
-    static bool have[AQ_IBV_BOUNCE_SIZES]; /* under the lock of its class */
-    struct ibv_mr *mrs[AQ_IBV_RAILS] = { NULL };
     struct aq_ibv_bounce *all;
+    struct aq_ibv_slab *slab;
     bool must;
-    char *slab;
 
     aq_lock_acquire(&aq_ibv_bounces[size_class].free.lock);
-    must = !have[size_class];
-    have[size_class] = true;
+    must = !aq_ibv_bounces[size_class].tried;
+    aq_ibv_bounces[size_class].tried = true;
     aq_lock_release(&aq_ibv_bounces[size_class].free.lock);
     if (aq_counter_add(&aq_ibv_bounce_bytes, bytes) > aq_ibv_bounce_limit() && !must) {
         aq_counter_add(&aq_ibv_bounce_bytes, -(uint64_t)bytes);
         return NULL;
     }
-    all = calloc(bytes / size, sizeof(*all));
-    slab = all == NULL ? NULL : aq_ibv_bounce_map(bytes, must, mrs);
-    if (slab == NULL) {
-        free(all);
+    slab = aq_ibv_slab_make(&aq_ibv_bounce_slabs, aq_ibv_bounce_net, bytes, bytes / size,
+                            sizeof(*all), !must);
+    if (slab == NULL && must)
+        aq_fatal("ibv: there are no bounce buffers; the message above says why");
+    if (slab == NULL)
         return NULL; /* the bytes stay counted, so that it is not tried often */
-    }
+    all = slab->descriptors;
     aq_lock_acquire(&aq_ibv_bounces[size_class].free.lock);
     aq_ibv_bounces[size_class].count += bytes / size;
     aq_lock_release(&aq_ibv_bounces[size_class].free.lock);
     for (uint32_t i = 0; i < bytes / size; i++) {
-        all[i].bytes = slab + (size_t)i * size;
+        all[i].bytes = (char *)slab->memory + (size_t)i * size;
         all[i].size_class = size_class;
         for (unsigned dev = 0; dev < aq_ibv_bounce_net->dev_count; dev++)
-            all[i].lkey[dev] = mrs[dev]->lkey;
+            all[i].lkey[dev] = slab->mrs[dev]->lkey;
         if (i != 0)
             aq_ibv_bounce_give(&all[i]);
     }

@@ -9,29 +9,30 @@
  *
  * Owns      the pools
  * Threads   any but the connector; a lock for each pool
- * Uses      aq_ibv_am.h, core/aq_freelist.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_ibv_am.h, aq_ibv_slab.h, core/aq_freelist.h. SPDX-License-Identifier: BSD-3-Clause
  */
-#define _GNU_SOURCE 1
 #include "conduits/ibv/aq_ibv_am.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/aq_env.h"
 #include "base/aq_log.h"
-#include "base/aq_rc.h"
+#include "base/aq_state.h"
+#include "conduits/ibv/aq_ibv_slab.h"
 
 #define AQ_IBV_BUF_CHUNK 32u
 /* of each channel: a message of the largest size takes 9, and some are under way */
 #define AQ_IBV_BUF_MIN 32u
 
-struct aq_ibv_am aq_ibv_am;
+struct aq_ibv_am aq_ibv_am AQ_JOB_STATE;
 
 static struct {
     struct aq_freelist free;
     uint32_t count, max, zcopy; /* under its lock */
-} aq_ibv_bufs[AQ_IBV_CHANNELS];
+} aq_ibv_bufs[AQ_IBV_CHANNELS] AQ_JOB_STATE;
+
+static struct aq_ibv_slabs aq_ibv_buf_slabs AQ_JOB_STATE;
 
 static void aq_ibv_buf_done(struct aq_ibv_done *done)
 {
@@ -51,36 +52,31 @@ static void aq_ibv_buf_done(struct aq_ibv_done *done)
 /* Lock held: a chunk more. Ends the job if there is none for the first one. */
 static void aq_ibv_buf_grow(unsigned channel)
 {
-    const size_t bytes = (size_t)AQ_IBV_BUF_CHUNK * AQ_IBV_BUF;
-    struct aq_ibv_buf *bufs = calloc(AQ_IBV_BUF_CHUNK, sizeof(*bufs));
-    uint8_t *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const bool first = aq_ibv_bufs[channel].count == 0;
-    struct ibv_mr *mrs[AQ_IBV_RAILS];
+    struct aq_ibv_slab *slab =
+        aq_ibv_slab_make(&aq_ibv_buf_slabs, aq_ibv_am.net, (size_t)AQ_IBV_BUF_CHUNK * AQ_IBV_BUF,
+                         AQ_IBV_BUF_CHUNK, sizeof(struct aq_ibv_buf), !first);
+    struct aq_ibv_buf *bufs;
 
-    if (bufs == NULL || memory == MAP_FAILED
-        || aq_ibv_register(aq_ibv_am.net, memory, bytes, IBV_ACCESS_LOCAL_WRITE, !first, mrs)
-               != AQ_OK) {
+    if (slab == NULL) {
         if (first)
-            aq_fatal("ibv: no send buffers");
+            aq_fatal("ibv: there are no send buffers; the message above says why");
         aq_ibv_bufs[channel].max = aq_ibv_bufs[channel].count; /* the pool stays as it is */
-        if (memory != MAP_FAILED)
-            munmap(memory, bytes);
-        free(bufs);
         return;
     }
-    (void)madvise(memory, bytes, MADV_DONTFORK);
+    bufs = slab->descriptors;
     for (uint32_t i = 0; i < AQ_IBV_BUF_CHUNK; i++) {
         bufs[i].done.fn = aq_ibv_buf_done;
-        bufs[i].bytes = memory + (size_t)i * AQ_IBV_BUF;
+        bufs[i].bytes = slab->memory + (size_t)i * AQ_IBV_BUF;
         bufs[i].channel = (uint8_t)channel;
         for (uint32_t dev = 0; dev < aq_ibv_am.net->dev_count; dev++)
-            bufs[i].lkey[dev] = mrs[dev]->lkey;
+            bufs[i].lkey[dev] = slab->mrs[dev]->lkey;
         aq_freelist_push(&aq_ibv_bufs[channel].free, &bufs[i].item);
     }
     aq_ibv_bufs[channel].count += AQ_IBV_BUF_CHUNK;
 }
 
-int aq_ibv_buf_init(struct aq_ibv_net *net)
+void aq_ibv_buf_init(struct aq_ibv_net *net)
 {
     const int64_t pref = aq_env_int(AQ_ENV_BBUF_COUNT);
     const uint32_t max = pref < 4 * AQ_IBV_BUF_MIN ? 4 * AQ_IBV_BUF_MIN
@@ -90,7 +86,11 @@ int aq_ibv_buf_init(struct aq_ibv_net *net)
     aq_ibv_am.net = net;
     aq_ibv_bufs[AQ_IBV_REQUEST].max = max - max / 4;
     aq_ibv_bufs[AQ_IBV_REPLY].max = max / 4;
-    return AQ_OK;
+}
+
+void aq_ibv_buf_fini(void)
+{
+    aq_ibv_slabs_free(&aq_ibv_buf_slabs, aq_ibv_am.net);
 }
 
 /* Request completions that were not requested so far, and reap. */

@@ -23,6 +23,7 @@
 #include "core/aq_exit.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "core/aq_poll.h"
 #include "other/spawn/aq_spawn.h"
 
@@ -39,7 +40,7 @@ static struct {
     struct aq_ibv_peer *find_next,
         *send_next; /* where the next round starts; NULL: with the first */
     bool spent;     /* a peer's address may not be needed any more */
-} aq_ibv_connector = { .wake = -1 };
+} aq_ibv_connector AQ_JOB_STATE = { .wake = -1 };
 
 static void aq_ibv_connect_wake(void)
 {
@@ -351,7 +352,6 @@ int aq_ibv_connect_start(struct aq_ibv_net *net)
     if (rc != 0)
         return aq_fail(AQ_ERR_SYS, "ibv: no thread for connections: %s; see ulimit -u",
                        strerror(rc));
-    (void)pthread_detach(aq_ibv_connector.thread);
     return AQ_OK;
 }
 
@@ -361,4 +361,14 @@ void aq_ibv_connect_stop(void)
     atomic_store_explicit(&aq_ibv_connector.stops, true, memory_order_release);
     if (aq_ibv_connector.wake >= 0)
         aq_ibv_connect_wake();
+}
+
+void aq_ibv_connect_fini(void)
+{
+    const int error = pthread_join(aq_ibv_connector.thread, NULL);
+
+    if (error != 0)
+        aq_fatal("ibv: the thread for connections does not end: %s", strerror(error));
+    aq_ibv_dgram_close();
+    close(aq_ibv_connector.wake);
 }

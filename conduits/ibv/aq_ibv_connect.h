@@ -19,6 +19,8 @@
 /* Open the queue on the first rail; addr_out is what peers need to know. AQ_OK or negative, logged.
  */
 int aq_ibv_dgram_open(struct aq_ibv_net *net, struct aq_ibv_address *addr_out);
+/* Close the queue, and forget the addresses of all peers; the connector has ended. */
+void aq_ibv_dgram_close(void);
 /* Is there a free send slot? If not, a completion frees one. */
 bool aq_ibv_dgram_has_slot(void);
 /* Find a peer's address, which may take time; false: there is no route now. Without a lock. */
@@ -44,8 +46,10 @@ extern struct aq_ibv_dgram_counts aq_ibv_dgram_counts;
 
 /* Open the datagram queue, publish its address, start the connector. AQ_OK or negative, logged. */
 int aq_ibv_connect_start(struct aq_ibv_net *net);
-/* Nobody connects any more. */
+/* Nobody connects any more: the connector ends soon. */
 void aq_ibv_connect_stop(void);
+/* After aq_ibv_connect_stop(), while no peer sends: wait for the connector, close its queue. */
+void aq_ibv_connect_fini(void);
 
 /* The peer if it can be used now. Else NULL: the connector connects it, and the caller polls. */
 struct aq_ibv_peer *aq_ibv_peer_connect(gex_Rank_t rank);

@@ -436,3 +436,40 @@ int aq_ibv_net_open(struct aq_ibv_net *net, uint64_t srq_demand)
     free(search);
     return rc;
 }
+
+/* --- closing --- */
+
+/* One of a job's objects stays if the verbs library refuses to destroy it: a warning, since the
+ * process goes on and may start a further job. */
+static void aq_ibv_close_check(const struct aq_ibv_dev *dev, const char *what, int error)
+{
+    if (error != 0)
+        aq_warn("ibv: device %s: %s cannot be freed: %s; please report it", dev->name, what,
+                strerror(error));
+}
+
+static void aq_ibv_rail_close(struct aq_ibv_rail *rail)
+{
+    const struct aq_ibv_dev *dev = rail->dev;
+
+    aq_ibv_close_check(dev, "a shared receive queue", dev->lib->destroy_srq(rail->srq));
+    aq_ibv_close_check(dev, "a completion queue", dev->lib->destroy_cq(rail->recv_cq));
+    aq_ibv_close_check(dev, "a completion queue", dev->lib->destroy_cq(rail->send_cq));
+}
+
+static void aq_ibv_dev_close(struct aq_ibv_dev *dev)
+{
+    aq_ibv_close_check(dev, "a completion channel",
+                       dev->lib->destroy_comp_channel(dev->comp_channel));
+    aq_ibv_close_check(dev, "a protection domain", dev->lib->dealloc_pd(dev->pd));
+    aq_ibv_close_check(dev, "the device", dev->lib->close_device(dev->context));
+    free((void *)(uintptr_t)dev->name);
+}
+
+void aq_ibv_net_close(struct aq_ibv_net *net)
+{
+    for (uint32_t i = net->rail_count; i-- > 0;)
+        aq_ibv_rail_close(&net->rails[i]);
+    for (uint32_t i = net->dev_count; i-- > 0;)
+        aq_ibv_dev_close(&net->devs[i]);
+}

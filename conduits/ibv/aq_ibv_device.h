@@ -5,7 +5,7 @@
  * has one protection domain; memory keys belong to a device, so two ports of one device share keys.
  *
  * Owns      contexts, protection domains, completion channels, completion queues and shared receive
- *           queues. They live as long as the process
+ *           queues, until aq_ibv_net_close()
  * Threads   opening: start-up's thread only; the struct is constant afterwards, except for the
  *           fields that name a lock or a writer
  * Uses      aq_ibv_lib.h, aq_ibv_choose.h. SPDX-License-Identifier: BSD-3-Clause
@@ -77,5 +77,7 @@ int aq_ibv_probe(char *why, size_t len);
  * srq_demand    receive buffers that this rank may post for all peers together
  * AQ_OK, or negative and logged. */
 int aq_ibv_net_open(struct aq_ibv_net *net, uint64_t srq_demand);
+/* Destroy the queues and close the devices; no queue pair and no registration is left. */
+void aq_ibv_net_close(struct aq_ibv_net *net);
 
 #endif

@@ -24,6 +24,7 @@
 #include "core/aq_exit.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "conduits/ibv/aq_ibv_choose.h"
 #include "conduits/ibv/aq_ibv_reg.h"
 #include "other/spawn/aq_siphash.h"
@@ -35,7 +36,7 @@
 _Static_assert(AQ_IBV_SLOT >= AQ_IBV_GRH + AQ_IBV_HELLO_BYTES && AQ_IBV_SLOT % 64 == 0,
                "slots are lines");
 
-struct aq_ibv_dgram_counts aq_ibv_dgram_counts;
+struct aq_ibv_dgram_counts aq_ibv_dgram_counts AQ_JOB_STATE;
 
 static struct {
     struct aq_ibv_rail *rail;
@@ -48,7 +49,7 @@ static struct {
     uint32_t sending; /* send slots in use */
     bool *busy;       /* [sends] */
     uint32_t qkey;
-} aq_ibv_dgram;
+} aq_ibv_dgram AQ_JOB_STATE;
 
 static uint8_t *aq_ibv_dgram_slot(uint32_t slot)
 {
@@ -67,10 +68,15 @@ static int aq_ibv_dgram_post(uint32_t slot)
 
 /* --- opening --- */
 
+static size_t aq_ibv_dgram_bytes(void)
+{
+    return aq_round_up((size_t)(aq_ibv_dgram.receives + aq_ibv_dgram.sends) * AQ_IBV_SLOT,
+                       AQ_PAGE_SIZE);
+}
+
 static int aq_ibv_dgram_memory(const struct aq_ibv_rail *rail)
 {
-    const size_t bytes = aq_round_up(
-        (size_t)(aq_ibv_dgram.receives + aq_ibv_dgram.sends) * AQ_IBV_SLOT, AQ_PAGE_SIZE);
+    const size_t bytes = aq_ibv_dgram_bytes();
     char why[600];
 
     aq_ibv_dgram.busy = calloc(aq_ibv_dgram.sends, sizeof(bool));
@@ -313,4 +319,21 @@ void aq_ibv_dgram_arm(void)
         aq_ibv_dgram.rail->dev->lib->ack_cq_events(cq, 1);
     if (ibv_req_notify_cq(aq_ibv_dgram.cq, 0) != 0 && !aq_exit_in_progress())
         aq_fatal("ibv: the completion queue of datagrams cannot be armed");
+}
+
+/* --- closing --- */
+
+void aq_ibv_dgram_close(void)
+{
+    const struct aq_ibv_lib *lib = aq_ibv_dgram.rail->dev->lib;
+
+    (void)lib->destroy_qp(aq_ibv_dgram.qp); /* before the addresses of what it may still send to */
+    for (struct aq_ibv_peer *peer = aq_ibv_peer_first(); peer != NULL; peer = peer->next_active)
+        if (peer->ah != NULL)
+            (void)lib->destroy_ah(peer->ah);
+    (void)lib->destroy_cq(aq_ibv_dgram.cq);
+    (void)lib->destroy_comp_channel(aq_ibv_dgram.comp_channel);
+    (void)lib->dereg_mr(aq_ibv_dgram.mr);
+    munmap(aq_ibv_dgram.memory, aq_ibv_dgram_bytes());
+    free(aq_ibv_dgram.busy);
 }

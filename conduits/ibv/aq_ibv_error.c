@@ -19,6 +19,7 @@
 
 #include "base/aq_env.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "conduits/ibv/aq_ibv_choose.h"
 #include "core/aq_exit.h"
 
@@ -110,7 +111,7 @@ static struct {
     struct aq_ibv_failure first[AQ_IBV_FAILURE_KINDS];
     atomic_bool reported;
     int wakeup; /* the connector's eventfd */
-} aq_ibv_failures = { .wakeup = -1 };
+} aq_ibv_failures AQ_JOB_STATE = { .wakeup = -1 };
 
 void aq_ibv_wake(int eventfd)
 {

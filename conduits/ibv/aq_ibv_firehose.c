@@ -16,6 +16,7 @@
 
 #include "base/aq_env.h"
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "conduits/ibv/aq_ibv_am.h"
 #include "conduits/ibv/aq_ibv_reg.h"
 #include "core/aq_am.h"
@@ -25,7 +26,7 @@
 #include "other/firehose/aq_fh_memmon.h"
 #include "other/spawn/aq_spawn.h"
 
-static struct aq_fh_memmon *aq_ibv_memmon;
+static struct aq_fh_memmon *aq_ibv_memmon AQ_JOB_STATE;
 
 #define AQ_FH_MIN(a, b) ((a) < (b) ? (a) : (b))
 
@@ -219,6 +220,15 @@ void aq_ibv_firehose_segment(const struct aq_ibv_net *net, void *addr, size_t nb
     }
     if (aq_ibv_memmon != NULL)
         aq_fh_memmon_trust(aq_ibv_memmon, addr, nbytes);
+}
+
+void aq_ibv_firehose_fini(void)
+{
+    struct aq_fh *const fh = aq_fh_job;
+
+    aq_fh_job = NULL; /* what the memory monitor notices from now on concerns no region */
+    aq_fh_close(fh);
+    aq_fh_memmon_job_close();
 }
 
 /* --- figures --- */

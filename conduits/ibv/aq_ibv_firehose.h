@@ -15,6 +15,8 @@
 int aq_ibv_firehose_start(struct aq_ibv_net *net);
 /* The own segment is registered: firehose has so much less, and need not monitor it. */
 void aq_ibv_firehose_segment(const struct aq_ibv_net *net, void *addr, size_t nbytes);
+/* Unregister all memory and end the memory monitor; no transfer is under way. */
+void aq_ibv_firehose_fini(void);
 /* Figures, for people. */
 void aq_ibv_firehose_report(void);
 

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct aq_bufpool aq_ibv_reasms = { .keep = 64 };
+#include "base/aq_state.h"
+
+static struct aq_bufpool aq_ibv_reasms AQ_JOB_STATE = { .keep = 64 };
 
 static struct aq_ibv_reasm *aq_ibv_reasm_new(void)
 {
@@ -25,6 +27,11 @@ static struct aq_ibv_reasm *aq_ibv_reasm_new(void)
 void aq_ibv_reasm_release(struct aq_ibv_reasm *reasm)
 {
     aq_bufpool_give(&aq_ibv_reasms, &reasm->item);
+}
+
+void aq_ibv_reasm_fini(void)
+{
+    aq_bufpool_fini(&aq_ibv_reasms, 1);
 }
 
 enum aq_ibv_reasm_result aq_ibv_reasm_add(struct aq_ibv_reasm **open,

@@ -68,5 +68,7 @@ enum aq_ibv_reasm_result aq_ibv_reasm_add(struct aq_ibv_reasm **open,
                                           struct aq_ibv_reasm **whole_out);
 /* A complete message has been handled. */
 void aq_ibv_reasm_release(struct aq_ibv_reasm *reasm);
+/* Free the cached memory. */
+void aq_ibv_reasm_fini(void);
 
 #endif

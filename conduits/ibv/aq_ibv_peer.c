@@ -16,20 +16,23 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "conduits/ibv/aq_ibv_rbuf.h"
 #include "conduits/ibv/aq_ibv_reg.h"
 #include "other/spawn/aq_siphash.h"
 #include "other/spawn/aq_spawn.h"
 
-struct aq_ibv_peers aq_ibv_peers = { .connect_lock = PTHREAD_MUTEX_INITIALIZER };
+struct aq_ibv_peers aq_ibv_peers AQ_JOB_STATE = { .connect_lock = PTHREAD_MUTEX_INITIALIZER };
 
 #define AQ_IBV_CELLS 128u /* in a page */
 
-static struct {
-    struct aq_ibv_cell *cells;
+struct aq_ibv_cells {
+    struct aq_ibv_cells *next;
+    struct aq_ibv_cell *cells; /* a page */
     struct ibv_mr *mr;
     uint32_t used;
-} aq_ibv_cells;
+};
+static struct aq_ibv_cells *aq_ibv_cells AQ_JOB_STATE; /* the newest page first */
 _Static_assert(AQ_IBV_CELLS * sizeof(struct aq_ibv_cell) == AQ_PAGE_SIZE, "cells fill pages");
 
 int aq_ibv_peers_init(struct aq_ibv_net *net, uint32_t qp_depth, uint32_t inline_max,
@@ -46,30 +49,36 @@ int aq_ibv_peers_init(struct aq_ibv_net *net, uint32_t qp_depth, uint32_t inline
                : aq_fail(AQ_ERR_NOMEM, "ibv: no memory for %u pointers to peers", aq_job.size);
 }
 
+/* A page of cells. Ends the job if there is none. */
+static struct aq_ibv_cells *aq_ibv_cells_make(void)
+{
+    const struct aq_ibv_dev *dev = aq_ibv_peers.net->rails[0].dev;
+    struct aq_ibv_cells *cells = calloc(1, sizeof(*cells));
+    void *page =
+        mmap(NULL, AQ_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char why[600];
+
+    if (cells == NULL || page == MAP_FAILED)
+        aq_fatal("ibv: no memory for a page: %s", strerror(errno));
+    (void)madvise(page, AQ_PAGE_SIZE, MADV_DONTFORK);
+    cells->cells = page;
+    cells->mr = dev->lib->reg_mr(dev->pd, page, AQ_PAGE_SIZE,
+                                 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    if (cells->mr == NULL) {
+        aq_ibv_register_why(why, sizeof(why), dev, AQ_PAGE_SIZE, errno);
+        aq_fatal("%s", why);
+    }
+    cells->next = aq_ibv_cells;
+    return cells;
+}
+
 /* A cell, and the key by which the peer writes it. */
 static struct aq_ibv_cell *aq_ibv_cell_new(uint32_t *rkey_out)
 {
-    const struct aq_ibv_dev *dev = aq_ibv_peers.net->rails[0].dev;
-
-    if (aq_ibv_cells.cells == NULL || aq_ibv_cells.used == AQ_IBV_CELLS) {
-        void *page =
-            mmap(NULL, AQ_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        char why[600];
-
-        if (page == MAP_FAILED)
-            aq_fatal("ibv: no memory for a page: %s", strerror(errno));
-        (void)madvise(page, AQ_PAGE_SIZE, MADV_DONTFORK);
-        aq_ibv_cells.mr = dev->lib->reg_mr(dev->pd, page, AQ_PAGE_SIZE,
-                                           IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-        if (aq_ibv_cells.mr == NULL) {
-            aq_ibv_register_why(why, sizeof(why), dev, AQ_PAGE_SIZE, errno);
-            aq_fatal("%s", why);
-        }
-        aq_ibv_cells.cells = page;
-        aq_ibv_cells.used = 0;
-    }
-    *rkey_out = aq_ibv_cells.mr->rkey;
-    return &aq_ibv_cells.cells[aq_ibv_cells.used++];
+    if (aq_ibv_cells == NULL || aq_ibv_cells->used == AQ_IBV_CELLS)
+        aq_ibv_cells = aq_ibv_cells_make();
+    *rkey_out = aq_ibv_cells->mr->rkey;
+    return &aq_ibv_cells->cells[aq_ibv_cells->used++];
 }
 
 struct aq_ibv_peer *aq_ibv_peer_make(gex_Rank_t rank)
@@ -155,4 +164,45 @@ void aq_ibv_peer_join(struct aq_ibv_peer *peer)
     peer->cell_addr = remote->cell;
     peer->cell_rkey = remote->cell_rkey;
     aq_counter_add(&aq_ibv_peers.connects, 1);
+}
+
+/* --- the job's end --- */
+
+static void aq_ibv_cells_fini(const struct aq_ibv_lib *lib)
+{
+    struct aq_ibv_cells *cells;
+
+    while ((cells = aq_ibv_cells) != NULL) {
+        aq_ibv_cells = cells->next;
+        (void)lib->dereg_mr(cells->mr);
+        munmap(cells->cells, AQ_PAGE_SIZE);
+        free(cells);
+    }
+}
+
+static void aq_ibv_peer_destroy(struct aq_ibv_peer *peer)
+{
+    for (uint32_t i = 0; i < AQ_IBV_QPS; i++)
+        if (peer->qps[i] != NULL)
+            aq_ibv_qp_destroy(peer->qps[i]);
+    for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++)
+        if (peer->reasm[channel] != NULL)
+            aq_ibv_reasm_release(peer->reasm[channel]);
+    /* relaxed: the connector has ended */
+    free((void *)(uintptr_t)atomic_load_explicit(&peer->remote.host, memory_order_relaxed));
+    free(peer);
+}
+
+void aq_ibv_peers_fini(void)
+{
+    struct aq_ibv_peer *peer = aq_ibv_peer_first();
+
+    while (peer != NULL) {
+        struct aq_ibv_peer *next = peer->next_active;
+
+        aq_ibv_peer_destroy(peer);
+        peer = next;
+    }
+    aq_ibv_cells_fini(aq_ibv_peers.net->lib);
+    free((void *)(uintptr_t)aq_ibv_peers.table);
 }

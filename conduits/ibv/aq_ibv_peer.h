@@ -5,7 +5,7 @@
  * many as GASNET_NUM_QPS says), receive buffers, credits, and a cell: registered memory where the
  * peer writes credit updates.
  *
- * Owns      the peers and their cells, as long as the process lives
+ * Owns      the peers and their cells, until aq_ibv_peers_fini()
  * Threads   making, opening and joining: under connect_lock, by a client thread or the connector. A
  *           client thread may use a peer once it is ready
  * Uses      aq_ibv_qp.h, aq_ibv_credit.h, aq_ibv_rbuf.h, aq_ibv_hello.h.
@@ -102,6 +102,8 @@ static inline struct aq_ibv_peer *aq_ibv_peer_of_flow(struct aq_ibv_flow *flow)
 /* Memory for the table. AQ_OK or negative, logged. */
 int aq_ibv_peers_init(struct aq_ibv_net *net, uint32_t qp_depth, uint32_t inline_max,
                       uint32_t qps_wanted, bool fence_puts);
+/* Destroy the queue pairs with all peers, and free the peers; the connector has ended. */
+void aq_ibv_peers_fini(void);
 /* connect_lock held: the peer, made if there is none. */
 struct aq_ibv_peer *aq_ibv_peer_make(gex_Rank_t rank);
 /* connect_lock held: create its queue pairs and post the receive buffers that it may fill; what it

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/aq_log.h"
+#include "base/aq_state.h"
 #include "conduits/ibv/aq_ibv_am.h"
 #include "core/aq_exit.h"
 
@@ -28,7 +29,7 @@
 /* after so many in a row the thread yields after each: the wait is long */
 #define AQ_IBV_YIELD_ALWAYS 32u
 
-static aq_counter aq_ibv_sleeps;
+static aq_counter aq_ibv_sleeps AQ_JOB_STATE;
 
 uint64_t aq_ibv_progress_sleeps(void)
 {

@@ -1,7 +1,7 @@
 /*
- * aq_ibv_progress.h - polling and sleeping; and the shutdown, which disconnects from the peers.
+ * aq_ibv_progress.h - polling and sleeping.
  *
- * Threads   any; aq_ibv_disconnect_peers(): the thread that exits
+ * Threads   any
  * Uses      aq_ibv_am.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_IBV_PROGRESS_H
@@ -18,9 +18,5 @@ unsigned aq_ibv_progress(struct aq_ibv_net *net, bool replies_only);
 void aq_ibv_progress_sleep(struct aq_ibv_net *net);
 /* Times that a thread prepared to sleep. */
 uint64_t aq_ibv_progress_sleeps(void);
-
-/* At the exit (aq_ibv_shutdown.c): wait at most max_ns until what was sent has reached the peers
- * that still need it, and tell the peers that this rank is gone. */
-void aq_ibv_disconnect_peers(struct aq_ibv_net *net, uint64_t max_ns);
 
 #endif

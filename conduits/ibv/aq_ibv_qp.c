@@ -279,6 +279,17 @@ struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_qp_config *config, struct aq_ib
     return qp;
 }
 
+void aq_ibv_qp_destroy(struct aq_ibv_qp *qp)
+{
+    const struct aq_ibv_dev *dev = qp->rail->dev;
+    const int error = dev->lib->destroy_qp(qp->qp);
+
+    if (error != 0)
+        aq_warn("ibv: device %s: a queue pair cannot be freed: %s; please report it", dev->name,
+                strerror(error));
+    free(qp);
+}
+
 /* --- connection --- */
 
 uint8_t aq_ibv_qp_reads(int64_t device, uint8_t other)

@@ -107,6 +107,8 @@ bool aq_ibv_qp_drained(struct aq_ibv_qp *qp);
  * message. Ends the job with the reason. */
 struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_qp_config *config, struct aq_ibv_rail *rail,
                                    const struct aq_ibv_remote *remote, uint32_t others);
+/* Destroy it; what is outstanding on it is dropped, and no waiter is called. */
+void aq_ibv_qp_destroy(struct aq_ibv_qp *qp);
 /* Connect it: what the remote side said of its own, and the packet number of this side. */
 void aq_ibv_qp_join(struct aq_ibv_qp *qp, const struct aq_ibv_hello_qp *remote, uint32_t psn);
 /* Reads and atomics at a time: the least of the device, the other side and the user's setting. */

@@ -18,6 +18,7 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "conduits/ibv/aq_ibv_reg.h"
 #include "core/aq_exit.h"
 
@@ -41,7 +42,7 @@ static struct {
     uint32_t posted[AQ_IBV_RAILS]; /* or in the hands of handlers: not in reserve */
     uint32_t max;                  /* of all rails: the budget of windows */
     aq_counter count, chunk_count;
-} aq_ibv_rbufs = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+} aq_ibv_rbufs AQ_JOB_STATE = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
 void aq_ibv_rbuf_init(int64_t max)
 {
@@ -131,6 +132,13 @@ static void aq_ibv_chunk_free(struct aq_ibv_chunk *chunk)
     munmap(chunk->memory, AQ_IBV_CHUNK_BYTES);
     free(chunk);
     aq_counter_add(&aq_ibv_rbufs.chunk_count, (uint64_t)-1);
+}
+
+void aq_ibv_rbuf_fini(void)
+{
+    for (unsigned rail = 0; rail < AQ_IBV_RAILS; rail++)
+        while (aq_ibv_rbufs.chunks[rail] != NULL)
+            aq_ibv_chunk_free(aq_ibv_rbufs.chunks[rail]);
 }
 
 /* --- posting --- */

@@ -39,6 +39,8 @@ static inline unsigned aq_ibv_rbuf_channel(const struct aq_ibv_rbuf *buf)
 
 /* max: buffers of all rails beyond which windows do not grow (GASNET_RBUF_COUNT). */
 void aq_ibv_rbuf_init(int64_t max);
+/* Free all buffers; no queue pair is left that could fill one. */
+void aq_ibv_rbuf_fini(void);
 /* Post count more on a rail, those in reserve first; false, and the reason in why: there is no
  * memory or no space. Any thread, the connector too. */
 bool aq_ibv_rbuf_grow(struct aq_ibv_rail *rail, uint32_t count, char *why, size_t len);

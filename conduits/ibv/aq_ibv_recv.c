@@ -20,6 +20,7 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "base/aq_word.h"
 #include "core/aq_am_deliver.h"
 #include "core/aq_ep.h"
@@ -43,7 +44,7 @@ static struct {
     aq_lock lock;
     struct aq_ibv_rbuf *_Atomic first;
     struct aq_ibv_rbuf *last;
-} aq_ibv_deferred[AQ_IBV_DEFERRED_QUEUES];
+} aq_ibv_deferred[AQ_IBV_DEFERRED_QUEUES] AQ_JOB_STATE;
 
 /* The queue of a message. */
 static inline unsigned aq_ibv_rbuf_queue(const struct aq_ibv_rbuf *buf)
@@ -372,6 +373,14 @@ static unsigned aq_ibv_serve_deferred(unsigned queue)
         buf = next;
     }
     return served;
+}
+
+void aq_ibv_recv_fini(void)
+{
+    for (unsigned queue = 0; queue < AQ_IBV_DEFERRED_QUEUES; queue++)
+        for (struct aq_ibv_rbuf *buf = aq_ibv_deferred_take(queue); buf != NULL; buf = buf->next)
+            if (buf->whole != NULL)
+                aq_ibv_reasm_release(buf->whole);
 }
 
 /* --- polling --- */

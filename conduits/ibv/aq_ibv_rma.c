@@ -28,16 +28,22 @@
 
 #define AQ_IBV_FENCE_MAX 8u /* bytes that a fence reads */
 
-int aq_ibv_rma_init(struct aq_ibv_net *net)
+void aq_ibv_rma_init(struct aq_ibv_net *net)
 {
     const uint64_t max = aq_env_size(AQ_ENV_NONBULKPUT_BOUNCE_LIMIT);
-    const int rc = aq_ibv_bounce_init(net);
 
+    aq_ibv_bounce_init(net);
     aq_ibv_rma.net = net;
     aq_ibv_rma.copy_now = max < AQ_IBV_BOUNCE_MAX ? (size_t)max : AQ_IBV_BOUNCE_MAX;
     if (net->rail_count > 1)
         aq_ibv_rma.fence = aq_ibv_bounce_take(AQ_IBV_FENCE_MAX);
-    return rc;
+}
+
+void aq_ibv_rma_fini(void)
+{
+    aq_ibv_xfer_fini();
+    aq_ibv_batch_fini();
+    aq_ibv_bounce_fini();
 }
 
 /* --- completions; under the reap lock --- */

@@ -67,7 +67,9 @@ struct aq_ibv_rma_frag {
     struct aq_fh_hold local, remote; /* region NULL: none */
 };
 
-int aq_ibv_bounce_init(const struct aq_ibv_net *net);
+void aq_ibv_bounce_init(const struct aq_ibv_net *net);
+/* Free all of it; nothing is under way. */
+void aq_ibv_bounce_fini(void);
 
 /* Ends the job if memory is out. The fields are not set, but no region is held. */
 struct aq_ibv_rma_frag *aq_ibv_rma_frag_take(void);
@@ -154,6 +156,8 @@ void aq_ibv_rma_batch_end(struct aq_op *before);
 /* Post the batch of this thread, which is not empty; AQ_OK, or AQ_RETRY if there is no space
  * now. */
 int aq_ibv_batch_flush(void);
+/* Free the batches; no thread has one. */
+void aq_ibv_batch_fini(void);
 /* Add a request, as aq_ibv_rma_post(). Inline data, at most AQ_IBV_BATCH_INLINE bytes, is
  * copied. */
 int aq_ibv_batch_add(struct aq_ibv_qp *qp, const struct ibv_send_wr *wr,
@@ -249,6 +253,8 @@ void aq_ibv_xfer_start_long(const struct aq_ibv_wanted *wanted, const struct aq_
 bool aq_ibv_xfer_crowded(void);
 /* Feed those that wait; returns how many made progress. */
 unsigned aq_ibv_xfer_feed_parked(bool longs);
+/* Free what transfers have used; none is under way. */
+void aq_ibv_xfer_fini(void);
 
 /* In every poll. replies_only: transfers of long messages only. Returns how many made progress. */
 static inline unsigned aq_ibv_xfer_poll(bool replies_only)
@@ -266,8 +272,10 @@ static inline unsigned aq_ibv_xfer_poll(bool replies_only)
 
 /* --- put, get, atomics (aq_ibv_rma.c, aq_ibv_atomic.c) --- */
 
-/* After devices are open. AQ_OK or negative, logged. */
-int aq_ibv_rma_init(struct aq_ibv_net *net);
+/* After devices are open. */
+void aq_ibv_rma_init(struct aq_ibv_net *net);
+/* Free everything that transfers use; none is under way. */
+void aq_ibv_rma_fini(void);
 /* Table entries. */
 int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                bool lc_now, gex_Flags_t flags);

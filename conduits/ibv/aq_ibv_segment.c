@@ -16,8 +16,9 @@
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 
-struct aq_ibv_segments aq_ibv_segments;
+struct aq_ibv_segments aq_ibv_segments AQ_JOB_STATE;
 
 /* What each rank tells the others. */
 struct aq_ibv_segment_address {

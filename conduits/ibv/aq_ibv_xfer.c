@@ -31,6 +31,7 @@
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "base/aq_word.h"
 #include "core/aq_poll.h"
 #include "extended/aq_ref.h"
@@ -70,9 +71,10 @@ struct aq_ibv_xfer {
 static struct {
     aq_lock lock;
     struct aq_ibv_xfer *first, **last;
-} aq_ibv_parked[2] = { { .last = &aq_ibv_parked[0].first }, { .last = &aq_ibv_parked[1].first } };
+} aq_ibv_parked[2] AQ_JOB_STATE = { { .last = &aq_ibv_parked[0].first },
+                                    { .last = &aq_ibv_parked[1].first } };
 
-static struct aq_freelist aq_ibv_xfers; /* free ones */
+static struct aq_freelist aq_ibv_xfers AQ_JOB_STATE; /* free ones */
 
 static struct aq_ibv_xfer *aq_ibv_xfer_take(const struct aq_ibv_wanted *wanted)
 {
@@ -91,6 +93,14 @@ static void aq_ibv_xfer_give(struct aq_ibv_xfer *x)
     if (x->copy != NULL)
         aq_ibv_bounce_give(x->copy);
     aq_freelist_give(&aq_ibv_xfers, &x->item);
+}
+
+void aq_ibv_xfer_fini(void)
+{
+    struct aq_freelist_item *item;
+
+    while ((item = aq_freelist_pop(&aq_ibv_xfers)) != NULL)
+        free(aq_freelist_thing(item, offsetof(struct aq_ibv_xfer, item)));
 }
 
 /* --- parked --- */

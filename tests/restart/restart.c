@@ -5,7 +5,9 @@
  *   restart N CASE [COUNT]     forked processes
  *   mpirun -n N restart CASE [COUNT]    built with TEST_MPI
  *
- *   again     COUNT jobs over all: the process holds the same resources after each
+ *   again     COUNT jobs over all: the process holds the same resources after each. Before the
+ *             first and after the last, while no process has a job, TEST_RESOURCES (a command) says
+ *             the same
  *   halves    both halves have jobs at the same time
  *   turns     one half has a job while the other waits outside
  *   members   groups of other members and orders, one after the other
@@ -31,6 +33,8 @@
 
 #define WARM_UP 10
 #define HIDX    GEX_AM_INDEX_BASE
+/* bytes of a transfer that no conduit copies: it registers this process's memory, if it does so */
+#define LARGE 32768
 
 static gex_Client_t client;
 static gex_EP_t ep;
@@ -96,17 +100,18 @@ static void start(const struct aqueduct_group *group)
 
 static void do_messages(gex_Rank_t me, gex_Rank_t size)
 {
-    static unsigned char text[4096];
+    static unsigned char text[24576]; /* several packets */
+    const size_t max = gex_AM_LUBRequestMedium(), len = max < sizeof(text) ? max : sizeof(text);
     size_t want = 0;
 
     pongs = 0;
     payload_sum = 0;
-    memset(text, (int)me + 1, sizeof(text));
+    memset(text, (int)me + 1, len);
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
     for (gex_Rank_t peer = 0; peer < size; peer++) {
         gex_AM_RequestShort1(tm, peer, HIDX, 0, (gex_AM_Arg_t)peer);
-        gex_AM_RequestMedium0(tm, peer, HIDX + 2, text, sizeof(text), GEX_EVENT_NOW, 0);
-        want += (size_t)(peer + 1) * sizeof(text);
+        gex_AM_RequestMedium0(tm, peer, HIDX + 2, text, len, GEX_EVENT_NOW, 0);
+        want += (size_t)(peer + 1) * len;
     }
     GASNET_BLOCKUNTIL(pongs == (int)(size * (size - 1) / 2 + size) && payload_sum == want);
 }
@@ -132,6 +137,20 @@ static void do_transfers(gex_Rank_t me, gex_Rank_t size)
     gex_NBI_Wait(GEX_EC_ALL, 0);
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
     CHECK(own[64 + 63] == (long)((me + size - 1) % size) * 1000 + 63);
+}
+
+static void do_large(gex_Rank_t me, gex_Rank_t size)
+{
+    static char there[LARGE], back[LARGE];
+    const gex_Rank_t next = (me + 1) % size;
+    void *owner;
+    uintptr_t bytes;
+
+    CHECK(gex_Segment_QueryBound(tm, next, &owner, NULL, &bytes) == 0 && bytes >= 2 * LARGE);
+    memset(there, job + (int)me, sizeof(there));
+    gex_RMA_PutBlocking(tm, next, (char *)owner + LARGE, there, LARGE, 0);
+    gex_RMA_GetBlocking(tm, back, next, (char *)owner + LARGE, LARGE, 0);
+    CHECK(memcmp(there, back, LARGE) == 0);
 }
 
 /* Objects that are left for the end of the job to free, and some that are not. */
@@ -188,6 +207,7 @@ static void work(void)
     do_messages(me, size);
     do_objects(me, size);
     do_strided(me, size);
+    do_large(me, size);
 }
 
 static void end(void)
@@ -250,6 +270,19 @@ static struct holdings look(void)
     return now;
 }
 
+/* What a command says of resources that /proc does not show. Nothing without a command. */
+static void look_outside(char *text, size_t size)
+{
+    const char *command = getenv("TEST_RESOURCES");
+    FILE *f = command != NULL && world_rank == 0 ? popen(command, "r") : NULL;
+
+    text[0] = '\0';
+    if (f == NULL)
+        return;
+    text[fread(text, 1, size - 1, f)] = '\0';
+    CHECK(pclose(f) == 0 && text[0] != '\0');
+}
+
 static void show(const char *when, const struct holdings *h)
 {
     if (world_rank == 0)
@@ -277,7 +310,10 @@ static void run_again(int count)
 {
     struct holdings warm = { 0, 0, 0, 0, 0 }, now = warm;
     struct aqueduct_group group;
+    char before[4096], after[4096];
 
+    look_outside(before, sizeof(before));
+    world_barrier();
     world_split(0, 0, &group);
     for (int i = 0; i < count; i++) {
         start(&group);
@@ -294,6 +330,12 @@ static void run_again(int count)
         }
     }
     show("after all", &now);
+    world_barrier();
+    look_outside(after, sizeof(after));
+    if (strcmp(before, after) != 0) {
+        fprintf(stderr, "before the first job:\n%safter the last:\n%s", before, after);
+        fail(__LINE__, "resources are left");
+    }
     /* a sanitizer's allocator goes on mapping */
     const long more = getenv("TEST_SANITIZER") != NULL ? 64 : setting("TEST_MAPPINGS", 0);
 

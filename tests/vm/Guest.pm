@@ -9,7 +9,8 @@ use POSIX qw(:sys_wait_h setsid);
 use Time::HiRes qw(sleep);
 
 our @EXPORT = qw($build $out $verbose enter leave run job job_unprivileged start finish ranks_of kill_rank leftovers pair
-                 perftest perftest_result perftest_mean json_rows peer_device peer_address launcher follow judge skip);
+                 perftest perftest_result perftest_mean json_rows peer_device peer_address ports_of_wire launcher follow
+                 judge skip);
 our ($build, $out, $verbose) = ('', '', 0);
 
 my ($guest, $tests, $work) = ('one', 0, '/tmp/aq-guest');
@@ -49,13 +50,18 @@ sub enter {
     # Two "hosts" that are this one, and a device for each other rank. The launcher sees to it that all ranks have the
     # same environment, so each chooses by its number.
     write_script('wire-ssh', "while [ \$# -gt 2 ]; do shift; done\nexec sh -c \"\$2\"\n");
-    my $ports = "GASNET_IBV_PORTS_TYPE=JRank%2 GASNET_IBV_PORTS_0=rxe0 GASNET_IBV_PORTS_1=rxe1";
+    my %ports = ports_of_wire();
+    my $ports = join ' ', map { "$_=$ports{$_}" } sort keys %ports;
     my $how = $guest eq 'wire'    ? "$ports GASNET_SSH_CMD=$work/wire-ssh "
                                     . "exec '$build/gasnetrun' -c ibv -H a,b \"\$@\"\n"
               : $guest eq 'hosts' ? "exec '$build/gasnetrun' -c ibv -H rxe-host0,rxe-host1 \"\$@\"\n"
               :                     "exec '$build/gasnetrun' -c ibv \"\$@\"\n";
     write_script('launch', $how);
     elsewhere("mkdir -p $work"); # ranks start there in the folder of the launcher
+}
+
+sub ports_of_wire {
+    return (GASNET_IBV_PORTS_TYPE => 'JRank%2', GASNET_IBV_PORTS_0 => 'rxe0', GASNET_IBV_PORTS_1 => 'rxe1');
 }
 
 sub launcher { return "$work/launch" }

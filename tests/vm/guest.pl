@@ -285,9 +285,26 @@ sub suite_pin {
     }
 }
 
+# Jobs over groups of processes that go on (tests/restart): a process holds the same after each, of the device too.
+sub suite_restart {
+    my %env = (MALLOC_ARENA_MAX => 1, GLIBC_TUNABLES => 'glibc.malloc.tcache_count=0', TEST_MAPPINGS => 2,
+               TEST_RESOURCES => 'PATH=$PATH:/sbin rdma resource show', $guest eq 'wire' ? ports_of_wire() : ());
+    my @cases = (['seq', 2, 'again', 100, 0], ['par', 2, 'again', 25, 0], ['par', 4, 'halves', 2, 0],
+                 ['seq', 4, 'turns', 1, 0], ['par', 3, 'members', 1, 0], ['par', 2, 'failed', 1, 3],
+                 ['seq', 3, 'killed', 1, 137, qr/was lost/]);
+    for my $case (@cases) {
+        my ($mode, $n, $name, $count, $status, $words) = @$case;
+        my $text = run(\%env, 300, "$build/tests/restart/restart-$mode", $n, $name, $count);
+        my $code = $? >> 8;
+        my $held = $text =~ /^# after all: (.*)/m ? ": $1" : '';
+        judge("restart-$mode: $name, $n processes$held", "$text# exit status $code, expected $status\n",
+              $code == $status && ($? & 127) == 0 && $text =~ ($words // qr/^/));
+    }
+}
+
 my %suite = (sanity => \&suite_sanity, conformance => \&suite_conformance, reference => \&suite_reference,
              stress => \&suite_stress, ft => \&suite_ft, kill => \&suite_kill, lost => \&suite_lost,
              down => \&suite_down, limits => \&suite_limits, fences => \&suite_fences, leave => \&suite_leave,
-             bench => \&suite_bench, pin => \&suite_pin, units => \&suite_units);
+             restart => \&suite_restart, bench => \&suite_bench, pin => \&suite_pin, units => \&suite_units);
 $suite{$_}->() for @suites;
 leave();

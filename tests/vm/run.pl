@@ -21,6 +21,7 @@
 #           limits  the limit of locked memory is too small: the message contains a remedy
 #           leave   ranks end one after the other: the last does not wait for ranks that have ended
 #           fences  puts over another device than messages are fenced, or not, as configured (guest rails)
+#           restart  jobs over groups that end while their processes go on: nothing is left of them
 #           pin     puts from memory that was never registered, with and without overlap
 #           bench   aq-bench beside perftest, on the same device, in the same boot
 #           units   the unit tests, on the guest's kernel
@@ -41,7 +42,7 @@ my $here;
 BEGIN { $here = abs_path(dirname($0)) }
 
 my %rxe = (one => [], rails => ['--rxe', 2], wire => ['--rxe', 2], hosts => ['--hosts', 2]);
-my @known = qw(sanity conformance reference stress ft kill lost down limits leave fences pin bench units);
+my @known = qw(sanity conformance reference stress ft kill lost down limits leave fences restart pin bench units);
 my (@guests, @suites, $quick, $filter, $seconds, $keep, $verbose);
 my ($ranks, $timeout, $near) = ('2,4', 1800, 1);
 
@@ -60,7 +61,7 @@ GetOptions('guest=s' => \@guests, 'suite=s' => \@suites, 'n=s' => \$ranks, 'filt
            'keep=s' => \$keep, 'verbose' => \$verbose, 'help' => \&help) && !@ARGV
     or die "run.pl: its options: run.pl --help\n";
 @guests = ('one') unless @guests;
-@suites = grep { !/^(reference|lost|down|fences|pin|bench|units)$/ } @known unless @suites;
+@suites = grep { !/^(reference|lost|down|fences|restart|pin|bench|units)$/ } @known unless @suites;
 for my $guest (@guests) { die "run.pl: no guest $guest; there are @{[sort keys %rxe]}\n" unless $rxe{$guest} }
 for my $suite (@suites) {
     my $name = $suite;

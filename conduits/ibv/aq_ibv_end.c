@@ -1,5 +1,6 @@
 /*
- * aq_ibv_shutdown.c - disconnecting from the peers, as a rank leaves the job.
+ * aq_ibv_end.c - the end of a rank: disconnecting from the peers; freeing, where the process goes
+ * on.
  *
  * Why       the sender's device repeats a message that was lost on the wire, so a rank must stay
  *           until its messages have arrived. But a peer that is gone acknowledges nothing: a rank
@@ -9,14 +10,23 @@
  *           matters to it any more, and everything that it sent is here
  * Bounds    the limit of the exit; for the last write a moment, since a peer that crashed never
  *           acknowledges it
- * Threads   the thread that exits
- * Uses      aq_ibv_am.h: peers, their cells and queue pairs. SPDX-License-Identifier: BSD-3-Clause
+ * Job's end after disconnecting, the ranks wait for each other outside active messages before
+ *           anything is freed: so no peer's device writes to memory that is gone. The connector
+ *           ends first, which may use everything else; then the queue pairs, after which no device
+ *           reads or writes memory; then, in the reverse order of the start, the parts with their
+ *           registrations, and the devices
+ * Threads   aq_ibv_disconnect_peers(): the thread that exits; aq_ibv_free(): alone
+ * Uses      aq_ibv_am.h: peers, their cells and queue pairs; aq_ibv_firehose.h.
+ *           SPDX-License-Identifier: BSD-3-Clause
  */
+#include "conduits/ibv/aq_ibv_end.h"
+
 #include <stddef.h>
 #include <time.h>
 
 #include "conduits/ibv/aq_ibv_am.h"
-#include "conduits/ibv/aq_ibv_progress.h"
+#include "conduits/ibv/aq_ibv_firehose.h"
+#include "conduits/ibv/aq_ibv_rbuf.h"
 
 #define AQ_IBV_LAST_WRITE_NS UINT64_C(50000000)
 
@@ -70,4 +80,18 @@ void aq_ibv_disconnect_peers(struct aq_ibv_net *net, uint64_t max_ns)
             return;
         nanosleep(&delay, NULL);
     }
+}
+
+void aq_ibv_free(struct aq_ibv_net *net)
+{
+    aq_ibv_connect_fini();
+    aq_ibv_recv_fini();
+    aq_ibv_peers_fini();
+    aq_ibv_reasm_fini();
+    aq_ibv_firehose_fini();
+    aq_ibv_rma_fini();
+    aq_ibv_buf_fini();
+    aq_ibv_rbuf_fini();
+    aq_ibv_segments_drop();
+    aq_ibv_net_close(net);
 }
