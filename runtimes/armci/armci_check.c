@@ -79,7 +79,7 @@ static bool is_noted(struct aq_armci_notes *notes, uint64_t offset, uint64_t byt
     return found;
 }
 
-static bool is_noted(const struct aq_armci_peer *peer, const void *ptr, size_t bytes)
+static bool is_local_noted(const struct aq_armci_peer *peer, const void *ptr, size_t bytes)
 {
     return is_noted(notes_of(peer), (uint64_t)((const char *)ptr - peer->base), bytes);
 }
@@ -104,8 +104,9 @@ void aq_armci_on_check(gex_Token_t token, gex_AM_Arg_t address_high, gex_AM_Arg_
 {
     const void *ptr = (const void *)(uintptr_t)word_of(address_high, address_low);
 
-    gex_AM_ReplyShort1(token, AQ_ARMCI_HANDLE_CHECK_REPLY, 0,
-                       is_noted(&aq_armci.peers[aq_armci.me], ptr, word_of(bytes_high, bytes_low)));
+    gex_AM_ReplyShort1(
+        token, AQ_ARMCI_HANDLE_CHECK_REPLY, 0,
+        is_local_noted(&aq_armci.peers[aq_armci.me], ptr, word_of(bytes_high, bytes_low)));
 }
 
 void aq_armci_on_check_reply(gex_Token_t token, gex_AM_Arg_t is_right)
@@ -134,7 +135,8 @@ void aq_armci_check_range(const char *call, const void *ptr, size_t bytes, int p
     bool is_right = offset < peer->size && bytes <= peer->size - offset;
 
     if (is_right)
-        is_right = aq_armci_is_local(peer) ? is_noted(peer, ptr, bytes) : ask(proc, ptr, bytes);
+        is_right =
+            aq_armci_is_local(peer) ? is_local_noted(peer, ptr, bytes) : ask(proc, ptr, bytes);
     if (!is_right)
         aq_armci_fatal(
             "%s: [%p, +%zu) is not inside one allocation of rank %d (ARMCI_Malloc and its like)",
