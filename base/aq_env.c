@@ -355,6 +355,7 @@ bool aq_env_is_set(enum aq_env_id id)
 
 void aq_env_set_computed(enum aq_env_id id, const char *text)
 {
+    free((void *)(uintptr_t)aq_env_values[id].computed);
     aq_env_values[id].computed = strdup(text);
 }
 
