@@ -289,6 +289,10 @@ sub suite_pin {
 sub suite_restart {
     my %env = (MALLOC_ARENA_MAX => 1, GLIBC_TUNABLES => 'glibc.malloc.tcache_count=0', TEST_MAPPINGS => 2,
                TEST_RESOURCES => 'PATH=$PATH:/sbin rdma resource show', $guest eq 'wire' ? ports_of_wire() : ());
+    # sanitizers keep what was freed for a while, and go on mapping
+    %env = (%env, TEST_SANITIZER => 1, TEST_RSS_KB => 65536,
+            ASAN_OPTIONS => join(':', grep { defined } $ENV{ASAN_OPTIONS}, 'quarantine_size_mb=8'))
+        if ($ENV{AQ_CONFIG} // '') =~ /asan|tsan/;
     my @cases = (['seq', 2, 'again', 100, 0], ['par', 2, 'again', 25, 0], ['par', 4, 'halves', 2, 0],
                  ['seq', 4, 'turns', 1, 0], ['par', 3, 'members', 1, 0], ['par', 2, 'failed', 1, 3],
                  ['seq', 3, 'killed', 1, 137, qr/was lost/]);
