@@ -57,10 +57,12 @@ void world_join(struct aqueduct_group *group)
 
 #else
 
-#define GROUPS 16
-#define MOST   64
-#define PIECE  65536 /* bytes of a process in one round of an allgather */
-#define WORLD  GROUPS
+#define GROUPS  16
+#define MOST    64
+#define PIECE   65536 /* bytes of a process in one round of an allgather */
+#define WORLD   GROUPS
+/* seconds between the first process that fails and the end of the others */
+#define GRACE_S 10
 
 /* Processes that wait for each other, and exchange bytes. */
 struct meeting {
@@ -143,6 +145,15 @@ static void move_to_host(void)
     close(fd);
 }
 
+/* As a launcher does, but not before the others can have noticed, and said, what has happened. */
+static void end_children(int signal_number)
+{
+    (void)signal_number;
+    for (int k = 0; k < world_size; k++)
+        if (child[k] > 0)
+            kill(child[k], SIGTERM);
+}
+
 void world_start(int *argc, char ***argv)
 {
     world_size = *argc > 1 ? atoi((*argv)[1]) : 2;
@@ -168,19 +179,18 @@ void world_start(int *argc, char ***argv)
     }
     int worst = 0;
 
+    signal(SIGALRM, end_children);
     for (int i = 0; i < world_size; i++) {
         int status;
         const pid_t pid = wait(&status);
         const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 
-        if (code != 0)
-            worst = worst > code ? worst : code;
+        if (code != 0 && worst == 0)
+            alarm(GRACE_S);
+        worst = worst > code ? worst : code;
         for (int k = 0; k < world_size; k++)
             if (child[k] == pid)
                 child[k] = 0;
-        for (int k = 0; k < world_size && code != 0; k++) /* as a launcher does */
-            if (child[k] > 0)
-                kill(child[k], SIGTERM);
     }
     exit(worst);
 }
