@@ -349,6 +349,10 @@ typedef void (*aq_line_fn)(void *arg, const char *line);
 int aq_front_job(const struct aq_options *options, const char *task, unsigned ranks, double limit_s,
                  aq_line_fn line, void *arg);
 
+/** aq_front_missing - says that rows of this name could not be measured; aq-bench ends with an
+ *  error. A failed job does the same. Says nothing after an interrupt. */
+void aq_front_missing(const char *name);
+
 /** aq_front_temp - makes a private folder in TMPDIR or /tmp; its path in dir. 0, or -1 with a
  *  message. */
 int aq_front_temp(char *dir, size_t size);

@@ -211,6 +211,16 @@ static int aq_front_pipe(int pipes[2], char *path, size_t size)
     return fcntl(pipes[0], F_SETFL, O_NONBLOCK);
 }
 
+static unsigned aq_front_failures; /* failed jobs, and rows without a result */
+
+void aq_front_missing(const char *name)
+{
+    if (aq_interrupted)
+        return;
+    fprintf(stderr, "aq-bench: no result: %s\n", name);
+    aq_front_failures++;
+}
+
 int aq_front_job(const struct aq_options *options, const char *task, unsigned ranks, double limit_s,
                  aq_line_fn line, void *arg)
 {
@@ -223,6 +233,7 @@ int aq_front_job(const struct aq_options *options, const char *task, unsigned ra
 
     if (pid < 0) {
         fprintf(stderr, "aq-bench: cannot start a job: %s\n", strerror(errno));
+        aq_front_failures++;
         if (pipes[0] >= 0) {
             close(pipes[0]);
             close(pipes[1]);
@@ -251,9 +262,11 @@ int aq_front_job(const struct aq_options *options, const char *task, unsigned ra
     }
     close(pipes[0]);
     close(pipes[1]);
-    if (status != 0 && !aq_interrupted)
+    if (status != 0 && !aq_interrupted) {
         fprintf(stderr, "aq-bench: the job '%s' with %u ranks failed (status %d)\n", task, ranks,
                 status);
+        aq_front_failures++;
+    }
     return status == 0 ? 0 : -1;
 }
 
@@ -308,7 +321,9 @@ int aq_front_run(const struct aq_options *options)
     over = aq_out_finish(&out);
     if (aq_interrupted)
         return aq_front_stop_code();
-    if (rc != 0)
+    if (aq_front_failures > 0) {
+        fprintf(stderr, "aq-bench: rows are missing: the messages above say why\n");
         return 2;
+    }
     return options->strict && over > 0 ? 1 : 0;
 }

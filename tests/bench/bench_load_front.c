@@ -15,6 +15,7 @@
 #endif
 #include "bench.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -67,7 +68,8 @@ static void aq_load_end_busy(void)
     aq_load_started = 0;
 }
 
-static void aq_load_start_busy(unsigned per_core)
+/* So many busy processes a core; false, with a message, if not all of them can be started. */
+static bool aq_load_start_busy(unsigned per_core)
 {
     cpu_set_t usable;
     const int cores = sched_getaffinity(0, sizeof(usable), &usable) == 0 ? CPU_COUNT(&usable) : 1;
@@ -84,6 +86,10 @@ static void aq_load_start_busy(unsigned per_core)
             break;
         aq_load_pids[aq_load_started++] = pid;
     }
+    if (aq_load_pids == NULL || aq_load_started < count)
+        fprintf(stderr, "aq-bench: %u of %u busy processes could be started: %s\n", aq_load_started,
+                count, strerror(errno));
+    return aq_load_pids != NULL && aq_load_started == count;
 }
 
 /* --- which rows --- */
@@ -123,18 +129,29 @@ static size_t aq_load_many_count(const struct aq_options *options)
     return options->quick ? 1 : COUNT(aq_load_many);
 }
 
-/* Those of one host only. */
-static size_t aq_load_count_local(const struct aq_options *options)
+/* Rows of one host only. */
+static size_t aq_load_count_local(const struct aq_options *options, unsigned busy)
 {
     size_t count = 0;
 
     if (options->remote)
         return 0;
-    for (unsigned busy = 0; busy < 2; busy++)
-        count += aq_load_many_count(options)
-                 * aq_load_wanted(options, busy, aq_load_many_names, COUNT(aq_load_many_names));
-    count += aq_load_wants(options, 0, "rate");
-    return count + aq_load_wanted(options, 1, aq_load_run_names, AQ_LOAD_RUN_KINDS);
+    if (busy < 2)
+        count = aq_load_many_count(options)
+                * aq_load_wanted(options, busy, aq_load_many_names, COUNT(aq_load_many_names));
+    if (busy == 0)
+        count += aq_load_wants(options, 0, "rate");
+    if (busy == 1)
+        count += aq_load_wanted(options, 1, aq_load_run_names, AQ_LOAD_RUN_KINDS);
+    return count;
+}
+
+/* All rows with so many busy processes a core. */
+static size_t aq_load_count_with(const struct aq_options *options, unsigned busy)
+{
+    return 2 * COUNT(aq_load_few)
+               * aq_load_wanted(options, busy, aq_load_names, COUNT(aq_load_names))
+           + aq_load_count_local(options, busy);
 }
 
 size_t aq_load_count(const struct aq_options *options)
@@ -144,9 +161,8 @@ size_t aq_load_count(const struct aq_options *options)
     if (!aq_load_on(options))
         return 0;
     for (size_t i = 0; i < COUNT(aq_load_busy); i++)
-        count += 2 * COUNT(aq_load_few)
-                 * aq_load_wanted(options, aq_load_busy[i], aq_load_names, COUNT(aq_load_names));
-    return count + aq_load_count_local(options);
+        count += aq_load_count_with(options, aq_load_busy[i]);
+    return count;
 }
 
 void aq_load_list(const struct aq_options *options)
@@ -257,6 +273,8 @@ static void aq_load_runs(const struct aq_options *options, struct aq_out *out)
     aq_out_running(out, "load1_runs");
     for (unsigned i = 0; i < runs && !aq_front_stop(); i++)
         aq_front_job(options, "load-run", aq_load_few[0], AQ_LOAD_LIMIT_S, aq_load_run_line, &v);
+    if (v.count == 0)
+        aq_front_missing("load1_runs");
     for (unsigned k = 0; k < AQ_LOAD_RUN_KINDS && v.count > 0; k++)
         if (aq_load_wants(options, 1, aq_load_run_names[k]))
             aq_load_run_result(out, aq_load_run_names[k], v.median[k], v.count);
@@ -296,8 +314,10 @@ static void aq_load_rates(const struct aq_options *options, struct aq_out *out)
         ratio[count] = many[count] / few[count];
         count++;
     }
-    if (count == 0)
+    if (count == 0) {
+        aq_front_missing("load0_rate");
         return;
+    }
     aq_load_describe(&r, 0, "rate", AQ_LOAD_CROWD, "2 ranks");
     r.subject = aq_stat_quart(many, count);
     r.limit = aq_stat_quart(few, count);
@@ -309,14 +329,15 @@ static void aq_load_rates(const struct aq_options *options, struct aq_out *out)
 
 /* --- all of them --- */
 
-/* With so many busy processes a core; false if a job failed. */
+/* The rows with so many busy processes a core; false if a job failed. */
 static bool aq_load_with(const struct aq_options *options, struct aq_out *out, unsigned busy)
 {
     struct aq_load_sink sink = { options, out, busy };
-    bool ok = true;
+    bool ok = aq_load_start_busy(busy);
 
-    aq_load_start_busy(busy);
-    if (aq_load_wanted(options, busy, aq_load_names, COUNT(aq_load_names)) > 0)
+    if (!ok)
+        aq_front_missing("rows on a busy machine");
+    if (ok && aq_load_wanted(options, busy, aq_load_names, COUNT(aq_load_names)) > 0)
         ok = aq_load_jobs(&sink, "load", aq_load_few, COUNT(aq_load_few));
     if (ok && !options->remote && busy < 2
         && aq_load_wanted(options, busy, aq_load_many_names, COUNT(aq_load_many_names)) > 0)
@@ -334,6 +355,7 @@ void aq_load_run(const struct aq_options *options, struct aq_out *out)
     if (aq_load_count(options) == 0)
         return;
     for (size_t i = 0; i < COUNT(aq_load_busy) && !aq_front_stop(); i++)
-        if (!aq_load_with(options, out, aq_load_busy[i]))
+        if (aq_load_count_with(options, aq_load_busy[i]) > 0
+            && !aq_load_with(options, out, aq_load_busy[i]))
             break;
 }

@@ -8,6 +8,7 @@
 bench=${1:-./aq-bench}
 . "$(dirname "$0")/../../build-aux/tap.sh"
 dir=$work
+failing=
 TMPDIR=$work/tmp
 export TMPDIR
 
@@ -103,6 +104,14 @@ done
 result $? "it prints every row${missing:+; missing:$missing}"
 ! grep -q -i -w -e nan -e inf "$dir/load" "$dir/out" && ! grep -q '"median": 0[,}]' "$dir/load"
 result $? "every row of a loaded machine has a figure"
+
+# jobs that fail: the launcher is a program that does
+for only in startup_init load0_barrier load0_rate load1_runs; do
+    AQ_BENCH_GASNETRUN=false "$bench" --quick --only $only >"$dir/out" 2>&1
+    [ $? -eq 2 ] && grep -q 'rows are missing' "$dir/out" || failing="$failing $only"
+done
+[ -z "$failing" ]
+result $? "a failed job is an error, whatever its rows${failing:+; not so:$failing}"
 
 # ends_busy SIGNAL STATUS: a run that gets the signal while processes are busy ends with the status,
 # and they end soon
