@@ -88,12 +88,12 @@ static void usage(FILE *out)
             MAX_RUNS, MAX_PAD);
 }
 
-static bool parse_number(const char *text, int least, int upper, int *number_out)
+static bool parse_number(const char *text, int lower, int upper, int *number_out)
 {
     char *end;
     long value = text == NULL ? -1 : strtol(text, &end, 10);
 
-    if (text == NULL || end == text || *end != '\0' || value < least || value > upper)
+    if (text == NULL || end == text || *end != '\0' || value < lower || value > upper)
         return false;
     *number_out = (int)value;
     return true;
@@ -131,7 +131,7 @@ static const char *parse_options(int argc, char **argv, struct options *opt)
     return opt->cls == NULL ? "a command without CLASS" : NULL;
 }
 
-static bool wants_help(int argc, char **argv)
+static bool asks_help(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
@@ -313,9 +313,9 @@ static ft_value checksum(const struct ft *ft)
 /* Gathers the parts of the checksum on rank 0, which compares the sum with the reference. */
 static void check_step(struct ft *ft, int step, bool print, ft_value *parts)
 {
-    ft_value mine = checksum(ft), sum = 0;
+    ft_value own = checksum(ft), sum = 0;
 
-    ft_comm_gather(&mine, sizeof(mine), parts);
+    ft_comm_gather(&own, sizeof(own), parts);
     if (ft->rank != 0)
         return;
     for (int r = 0; r < ft->ranks; r++)
@@ -341,10 +341,10 @@ static struct ft_counts take_counts(const struct ft_transform *tf, int32_t *righ
     struct ft_counts sent = ft_comm_stats()->sent;
     struct ft_counts must = ft_transform_counts(tf);
 
-    if (sent.messages != must.messages || sent.bytes != must.bytes || sent.least != must.least
-        || sent.upper != must.upper)
+    if (sent.messages != must.messages || sent.bytes != must.bytes || sent.smallest != must.smallest
+        || sent.largest != must.largest)
         *right = 0;
-    ft_comm_stats()->sent = (struct ft_counts){ .least = UINT64_MAX };
+    ft_comm_stats()->sent = (struct ft_counts){ .smallest = UINT64_MAX };
     return sent;
 }
 
@@ -396,10 +396,10 @@ static void merge_counts(struct ft_counts *low, struct ft_counts *high,
         low->messages = counts->messages;
     if (counts->messages > high->messages)
         high->messages = counts->messages;
-    if (counts->least < low->least)
-        low->least = counts->least;
-    if (counts->upper > high->upper)
-        high->upper = counts->upper;
+    if (counts->smallest < low->smallest)
+        low->smallest = counts->smallest;
+    if (counts->largest > high->largest)
+        high->largest = counts->largest;
 }
 
 static struct summary summarise(const struct account *accounts, int ranks)
@@ -432,9 +432,9 @@ static void print_counts(const char *what, const struct ft_counts *low,
     printf("%s %" PRIu64, what, low->messages);
     if (high->messages != low->messages)
         printf("..%" PRIu64, high->messages);
-    printf(" message%s of %" PRIu64, high->messages == 1 ? "" : "s", low->least);
-    if (high->upper != low->least)
-        printf("..%" PRIu64, high->upper);
+    printf(" message%s of %" PRIu64, high->messages == 1 ? "" : "s", low->smallest);
+    if (high->largest != low->smallest)
+        printf("..%" PRIu64, high->largest);
     printf(" bytes a rank\n");
 }
 
@@ -447,7 +447,8 @@ static bool published_counts_right(const struct ft *ft, const struct summary *su
         return true;
     return sum->low.step.messages == must.messages && sum->high.step.messages == must.messages
            && (ft->opt.pad != 0
-               || (sum->low.step.least == must.least && sum->high.step.upper == must.upper));
+               || (sum->low.step.smallest == must.smallest
+                   && sum->high.step.largest == must.largest));
 }
 
 /* Returns the seconds in start and completion calls per transpose. */
@@ -529,10 +530,10 @@ static bool run_all(struct ft *ft)
         /* Measured next to each run, because the speed of a shared machine changes within
          * minutes. */
         double alone = measure_alone(ft);
-        struct account mine = run_once(ft, run == 0, parts);
+        struct account own = run_once(ft, run == 0, parts);
 
-        mine.alone = alone;
-        ft_comm_gather(&mine, sizeof(mine), accounts);
+        own.alone = alone;
+        ft_comm_gather(&own, sizeof(own), accounts);
         ft_comm_barrier();
         if (ft->rank != 0)
             continue;
@@ -565,8 +566,8 @@ int main(int argc, char **argv)
 
     const char *wrong = parse_options(argc, argv, &ft.opt);
 
-    if (wants_help(argc, argv) || wrong != NULL) {
-        bool help = wants_help(argc, argv);
+    if (asks_help(argc, argv) || wrong != NULL) {
+        bool help = asks_help(argc, argv);
 
         if (ft.rank == 0) {
             if (!help)

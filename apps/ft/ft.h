@@ -64,7 +64,7 @@ struct ft_class {
 struct ft_counts {
     uint64_t messages;
     uint64_t bytes;
-    uint64_t least, upper; /* bytes of the smallest and the largest message */
+    uint64_t smallest, largest; /* bytes of the smallest and the largest message */
 };
 
 const struct ft_class *ft_class_find(const char *name);
@@ -163,7 +163,7 @@ void ft_comm_barrier(void);
 /* Gathers the bytes of every rank in all on rank 0, in rank order; other ranks may pass NULL. bytes
  * is at most FT_GATHER_MAX. A barrier must separate two gathers. */
 #define FT_GATHER_MAX 256
-void ft_comm_gather(const void *mine, size_t bytes, void *all);
+void ft_comm_gather(const void *own, size_t bytes, void *all);
 
 /* Returns rank 0's number on every rank; callable once per run of the program. */
 int ft_comm_agree(int number);

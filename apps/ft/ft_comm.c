@@ -54,7 +54,7 @@ struct ft_comm_stats *ft_comm_stats(void)
 void ft_comm_stats_reset(void)
 {
     memset(&stats, 0, sizeof(stats));
-    stats.sent.least = UINT64_MAX;
+    stats.sent.smallest = UINT64_MAX;
 }
 
 /* ---- active messages ---------------------------------------------------------------- */
@@ -82,9 +82,9 @@ static void handle_address(gex_Token_t token, void *buf, size_t nbytes, gex_AM_A
 }
 #endif
 
-void ft_comm_gather(const void *mine, size_t bytes, void *all)
+void ft_comm_gather(const void *own, size_t bytes, void *all)
 {
-    gex_AM_RequestMedium1(team, 0, HANDLER_GATHER, mine, bytes, GEX_EVENT_NOW, 0, my_rank);
+    gex_AM_RequestMedium1(team, 0, HANDLER_GATHER, own, bytes, GEX_EVENT_NOW, 0, my_rank);
     if (my_rank != 0)
         return;
     GASNET_BLOCKUNTIL(inbox_count == ranks);
@@ -226,10 +226,10 @@ void ft_comm_put(int rank, size_t offset, const void *src, size_t bytes)
     stats.start += ft_comm_now() - before;
     stats.sent.messages++;
     stats.sent.bytes += bytes;
-    if (bytes < stats.sent.least)
-        stats.sent.least = bytes;
-    if (bytes > stats.sent.upper)
-        stats.sent.upper = bytes;
+    if (bytes < stats.sent.smallest)
+        stats.sent.smallest = bytes;
+    if (bytes > stats.sent.largest)
+        stats.sent.largest = bytes;
 }
 
 void ft_comm_put_wait(void)

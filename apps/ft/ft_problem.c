@@ -177,7 +177,7 @@ bool ft_problem_counts(const struct ft_class *cls, enum ft_method method, int ra
         if (ranks != 4 || published[i].cls != cls->name)
             continue;
         counts_out->messages = published[i].messages[method];
-        counts_out->least = counts_out->upper = bytes;
+        counts_out->smallest = counts_out->largest = bytes;
         counts_out->bytes = counts_out->messages * bytes;
         return true;
     }

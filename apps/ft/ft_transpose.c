@@ -223,7 +223,7 @@ void ft_transform_run(struct ft_transform *tf)
 
 struct ft_counts ft_transform_counts(const struct ft_transform *tf)
 {
-    struct ft_counts counts = { .least = UINT64_MAX };
+    struct ft_counts counts = { .smallest = UINT64_MAX };
     uint64_t planes = (uint64_t)my_planes(tf);
 
     for (int dest = 0; dest < tf->ranks; dest++) {
@@ -248,8 +248,8 @@ struct ft_counts ft_transform_counts(const struct ft_transform *tf)
 
         counts.messages += messages;
         counts.bytes += messages * bytes;
-        counts.least = bytes < counts.least ? bytes : counts.least;
-        counts.upper = bytes > counts.upper ? bytes : counts.upper;
+        counts.smallest = bytes < counts.smallest ? bytes : counts.smallest;
+        counts.largest = bytes > counts.largest ? bytes : counts.largest;
     }
     return counts;
 }

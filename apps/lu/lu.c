@@ -46,12 +46,12 @@ static void usage(FILE *out)
 
 /* --- options --- */
 
-static bool parse_number(const char *text, int most, int *number_out)
+static bool parse_number(const char *text, int max, int *number_out)
 {
     char *end;
     const long value = text == NULL ? 0 : strtol(text, &end, 10);
 
-    if (text == NULL || end == text || *end != '\0' || value < 1 || value > most)
+    if (text == NULL || end == text || *end != '\0' || value < 1 || value > max)
         return false;
     *number_out = (int)value;
     return true;
@@ -136,9 +136,9 @@ static bool check_counts(const struct lu *lu)
     if (must == NULL || !lu_grid_counts(lu->grid, lu->opt->fetch, must))
         lu_comm_abort("no memory for counts");
 
-    const struct lu_counts *mine = &lu->counts;
-    long wrong = !same_counts(mine, &must[lu->rank]);
-    long sums[] = { mine->diagonal[0], mine->diagonal[1], mine->panel[0], mine->panel[1], wrong };
+    const struct lu_counts *own = &lu->counts;
+    long wrong = !same_counts(own, &must[lu->rank]);
+    long sums[] = { own->diagonal[0], own->diagonal[1], own->panel[0], own->panel[1], wrong };
     const long block = (long)lu->opt->block * lu->opt->block * (long)sizeof(double);
     const bool anew = lu->opt->fetch == LU_ANEW;
     long published[2];
@@ -170,11 +170,11 @@ static bool check_counts(const struct lu *lu)
 static double load_ratio(const struct lu *lu)
 {
     long sum = lu->counts.updates;
-    double most = (double)lu->counts.updates;
+    double max = (double)lu->counts.updates;
 
     lu_comm_sum(&sum, 1);
-    lu_comm_max(&most, 1);
-    return sum == 0 ? 1 : most * lu->grid->ranks / (double)sum;
+    lu_comm_max(&max, 1);
+    return sum == 0 ? 1 : max * lu->grid->ranks / (double)sum;
 }
 
 static void report_times(const struct lu *lu)

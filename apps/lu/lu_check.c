@@ -81,18 +81,18 @@ static void row_sums(int n, double *sums)
 
 static double relative_residual(int n, const double *x, const double *right_side)
 {
-    double most = 0, norm = 0, largest = 0;
+    double max = 0, norm = 0, largest = 0;
 
     for (int i = 0; i < n; i++) {
         double rest = right_side[i];
 
         for (int j = 0; j < n; j++)
             rest -= element(n, i, j) * x[j];
-        most = fmax(most, fabs(rest));
+        max = fmax(max, fabs(rest));
         norm = fmax(norm, right_side[i]); /* all elements are positive: the row's sum */
         largest = fmax(largest, fabs(x[i]));
     }
-    return most / (norm * largest * n * DBL_EPSILON);
+    return max / (norm * largest * n * DBL_EPSILON);
 }
 
 static double log_det_error(int n, double value)

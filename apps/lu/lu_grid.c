@@ -222,7 +222,7 @@ static bool check_row(const struct row *row, enum lu_layout layout)
 {
     struct lu_grid grid;
     struct lu_counts counts[4];
-    long fetched[2] = { 0, 0 }, most = 0, updates = 0;
+    long fetched[2] = { 0, 0 }, max = 0, updates = 0;
 
     if (!lu_grid_create(&grid, row->nb, row->hosts * row->per_host, row->hosts, layout))
         return false;
@@ -233,10 +233,10 @@ static bool check_row(const struct row *row, enum lu_layout layout)
     for (int rank = 0; rank < grid.ranks; rank++) {
         for (int way = 0; way < 2; way++)
             fetched[way] += counts[rank].panel[way] + (row->anew ? 0 : counts[rank].diagonal[way]);
-        most = counts[rank].updates > most ? counts[rank].updates : most;
+        max = counts[rank].updates > max ? counts[rank].updates : max;
         updates += counts[rank].updates;
     }
-    const double load = (double)most * grid.ranks / (double)updates;
+    const double load = (double)max * grid.ranks / (double)updates;
     const double given = row->load[layout];
     const bool right = fetched[0] == row->same_host[layout] && fetched[1] == row->network[layout]
                        && (given == 0 || (load > given - 0.00501 && load < given + 0.00501));

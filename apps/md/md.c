@@ -53,12 +53,12 @@ _Noreturn void md_abort(const char *why)
 
 /* --- options --- */
 
-static bool parse_number(const char *text, int least, int most, int *number_out)
+static bool parse_number(const char *text, int min, int max, int *number_out)
 {
     char *end;
     const long value = strtol(text, &end, 10);
 
-    if (end == text || *end != '\0' || value < least || value > most)
+    if (end == text || *end != '\0' || value < min || value > max)
         return false;
     *number_out = (int)value;
     return true;
@@ -172,7 +172,7 @@ static void push(struct md *md, bool drift)
  * last sums. */
 static double simulate(struct md *md, struct md_sums *first_out, struct md_sums *last_out)
 {
-    double most = 0;
+    double max = 0;
 
     forces(md, true);
     *first_out = *last_out = md_sum_up(md);
@@ -186,11 +186,11 @@ static double simulate(struct md *md, struct md_sums *first_out, struct md_sums 
         push(md, false);
         if (migrate || step == md->opt->steps) {
             *last_out = md_sum_up(md);
-            most = fmax(most, fabs(last_out->potential + last_out->kinetic - first_out->potential
-                                   - first_out->kinetic));
+            max = fmax(max, fabs(last_out->potential + last_out->kinetic - first_out->potential
+                                 - first_out->kinetic));
         }
     }
-    return most;
+    return max;
 }
 
 /* --- the report --- */

@@ -247,7 +247,7 @@ void md_start_mean(long atoms, double mean[3]);
 const char *md_create(struct md *md);
 void md_destroy(struct md *md);
 void md_insert(struct md *md, const struct md_atom *atom);
-bool md_is_mine(const struct md *md, const double position[3]);
+bool md_is_own(const struct md *md, const double position[3]);
 /* Returns the rank that owns the box at position; sets the cell in that box. */
 int md_find(const struct md *md, const double position[3], int cell[3]);
 

@@ -74,7 +74,7 @@ static void start(struct md *md)
         md_start_atom(md->opt->lattice, md->side, id, atom.position, atom.velocity);
         for (int i = 0; i < 3; i++)
             atom.velocity[i] -= mean[i];
-        if (md_is_mine(md, atom.position))
+        if (md_is_own(md, atom.position))
             md_insert(md, &atom);
     }
 }
@@ -94,7 +94,7 @@ int md_find(const struct md *md, const double position[3], int cell[3])
     return md->map.rank_of[md_map_box(&md->map, box)];
 }
 
-bool md_is_mine(const struct md *md, const double position[3])
+bool md_is_own(const struct md *md, const double position[3])
 {
     int cell[3];
 
@@ -143,14 +143,14 @@ static const char *cut(struct md *md)
 
 /* --- memory --- */
 
-/* Allocates bytes on every rank, which all ranks may access. *mine_out is this rank's memory. */
-static bool make_shared(void ***of_out, void *mine_out, size_t bytes, int rank)
+/* Allocates bytes on every rank, which all ranks may access. *own_out is this rank's memory. */
+static bool make_shared(void ***of_out, void *own_out, size_t bytes, int rank)
 {
     *of_out = calloc((size_t)armci_msg_nproc(), sizeof(void *));
     if (*of_out == NULL || ARMCI_Malloc(*of_out, (armci_size_t)bytes) != 0)
         return false;
     memset((*of_out)[rank], 0, bytes);
-    *(void **)mine_out = (*of_out)[rank];
+    *(void **)own_out = (*of_out)[rank];
     return true;
 }
 

@@ -25,18 +25,18 @@ void md_halo_regions(struct md *md)
     for (int direction = 1; direction < 8; direction++) {
         struct md_region region = { .cells = 1 };
         int at[3], to[3];
-        bool there = true;
+        bool exists = true;
 
         for (int i = 0; i < 3; i++) {
             const bool beyond = direction >> i & 1;
 
-            there = there && !(beyond && md->map.grid[i] == 1);
+            exists = exists && !(beyond && md->map.grid[i] == 1);
             at[i] = md->box[i] + beyond;
             to[i] = beyond ? md->own[i] : 0;
             region.extent[i] = beyond ? 1 : md->own[i];
             region.cells *= region.extent[i];
         }
-        if (!there)
+        if (!exists)
             continue;
         region.rank = md->map.rank_of[md_map_box(&md->map, at)];
         region.from = 0;
@@ -80,9 +80,9 @@ void md_halo_get_counts(struct md *md)
 
 /* --- vectors --- */
 
-/* A piece for each cell with atoms. The lists follow the descriptors in one allocation. */
+/* A segment for each cell with atoms. The lists follow the descriptors in one allocation. */
 struct vector {
-    armci_giov_t *pieces;
+    armci_giov_t *segments;
     int length;
     long bytes;
 };
@@ -91,13 +91,13 @@ static struct vector vector_of(const struct md *md, const struct md_region *regi
                                char *to)
 {
     const size_t cells = (size_t)region->cells, cell_bytes = (size_t)md->capacity * ATOM;
-    armci_giov_t *pieces = malloc(cells * (sizeof(armci_giov_t) + 2 * sizeof(void *)));
-    struct vector vector = { .pieces = pieces };
+    armci_giov_t *segments = malloc(cells * (sizeof(armci_giov_t) + 2 * sizeof(void *)));
+    struct vector vector = { .segments = segments };
 
-    if (pieces == NULL)
+    if (segments == NULL)
         md_abort("no memory for a vector");
 
-    void **addresses = (void **)(pieces + cells);
+    void **addresses = (void **)(segments + cells);
 
     for (int at = 0; at < region->cells; at++) {
         const int offset = region_cell(md, region, at);
@@ -107,7 +107,7 @@ static struct vector vector_of(const struct md *md, const struct md_region *regi
             continue;
         addresses[0] = from + (size_t)offset * cell_bytes;
         addresses[1] = to + (size_t)offset * cell_bytes;
-        pieces[vector.length++] = (armci_giov_t){
+        segments[vector.length++] = (armci_giov_t){
             .src_ptr_array = &addresses[0],
             .dst_ptr_array = &addresses[1],
             .bytes = atoms * ATOM,
@@ -149,8 +149,8 @@ static long get_region(struct md *md, const struct md_region *region, armci_hdl_
     struct vector v = vector_of(md, region, from, to);
 
     if (v.length > 0)
-        ARMCI_NbGetV(v.pieces, v.length, region->rank, handle);
-    free(v.pieces);
+        ARMCI_NbGetV(v.segments, v.length, region->rank, handle);
+    free(v.segments);
     return v.bytes;
 }
 
@@ -170,8 +170,8 @@ static long accumulate_region(struct md *md, const struct md_region *region, arm
     struct vector v = vector_of(md, region, from, to);
 
     if (v.length > 0)
-        ARMCI_NbAccV(ARMCI_ACC_LNG, &one, v.pieces, v.length, region->rank, handle);
-    free(v.pieces);
+        ARMCI_NbAccV(ARMCI_ACC_LNG, &one, v.segments, v.length, region->rank, handle);
+    free(v.segments);
     return v.bytes;
 }
 

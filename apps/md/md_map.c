@@ -23,15 +23,15 @@ const char *md_order_name(enum md_order order)
 /* Chooses the number of boxes in each dimension: as equal as possible, the fewest in x. */
 static void choose_grid(int ranks, int grid[3])
 {
-    int least = -1;
+    int best = -1;
 
     for (int x = 1; x <= ranks; x++)
         for (int y = x; x * y <= ranks; y++) {
             const int z = ranks / (x * y);
 
-            if (x * y * z != ranks || z < y || (least >= 0 && x + y + z >= least))
+            if (x * y * z != ranks || z < y || (best >= 0 && x + y + z >= best))
                 continue;
-            least = x + y + z;
+            best = x + y + z;
             grid[0] = x;
             grid[1] = y;
             grid[2] = z;
@@ -43,7 +43,7 @@ static void choose_grid(int ranks, int grid[3])
 static bool choose_bricks(const struct md_map *map, int bricks[3])
 {
     const int *grid = map->grid;
-    long least = -1;
+    long best = -1;
 
     for (int x = 1; x <= map->hosts; x++)
         for (int y = 1; x * y <= map->hosts; y++) {
@@ -53,14 +53,14 @@ static bool choose_bricks(const struct md_map *map, int bricks[3])
                                  + (long)(z > 1) * z * grid[0] * grid[1];
 
             if (x * y * z != map->hosts || grid[0] % x != 0 || grid[1] % y != 0 || grid[2] % z != 0
-                || (least >= 0 && surface >= least))
+                || (best >= 0 && surface >= best))
                 continue;
-            least = surface;
+            best = surface;
             bricks[0] = x;
             bricks[1] = y;
             bricks[2] = z;
         }
-    return least >= 0;
+    return best >= 0;
 }
 
 int md_map_box(const struct md_map *map, const int at[3])
@@ -159,18 +159,18 @@ struct md_traffic md_map_halo(const struct md_map *map, const int own[3], long c
     for (int box = 0; box < map->ranks; box++)
         for (int direction = 1; direction < 8; direction++) {
             long bytes = cell_bytes;
-            bool there = true;
+            bool exists = true;
             int at[3];
 
             md_map_coordinates(map, box, at);
             for (int i = 0; i < 3; i++) {
                 const bool beyond = direction >> i & 1;
 
-                there = there && !(beyond && map->grid[i] == 1);
+                exists = exists && !(beyond && map->grid[i] == 1);
                 at[i] += beyond;
                 bytes *= beyond ? 1 : own[i];
             }
-            if (there)
+            if (exists)
                 count_between(&traffic, map->rank_of[box], map->rank_of[md_map_box(map, at)],
                               bytes);
         }
@@ -214,13 +214,13 @@ struct md_traffic md_map_neighbours(const struct md_map *map, long bytes)
     for (int a = 0; a < map->ranks; a++)
         for (int b = 0; b < map->ranks; b++) {
             int at[3], other[3];
-            bool near = a != b;
+            bool adjacent = a != b;
 
             md_map_coordinates(map, a, at);
             md_map_coordinates(map, b, other);
             for (int i = 0; i < 3; i++)
-                near = near && touches(at[i], other[i], map->grid[i]);
-            if (near)
+                adjacent = adjacent && touches(at[i], other[i], map->grid[i]);
+            if (adjacent)
                 count_between(&traffic, map->rank_of[a], map->rank_of[b], bytes);
         }
     return traffic;

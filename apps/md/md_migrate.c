@@ -19,7 +19,7 @@ struct departure {
 
 struct departures {
     struct departure *list;
-    size_t used, room;
+    size_t used, capacity;
 };
 
 static struct md_atom atom_at(const struct md *md, size_t slot)
@@ -43,9 +43,9 @@ static void remove_atom(struct md *md, int cell, size_t slot)
 
 static void depart(struct departures *all, int rank, const struct md_atom *atom)
 {
-    if (all->used == all->room) {
-        all->room = 2 * all->room + 64;
-        all->list = realloc(all->list, all->room * sizeof(*all->list));
+    if (all->used == all->capacity) {
+        all->capacity = 2 * all->capacity + 64;
+        all->list = realloc(all->list, all->capacity * sizeof(*all->list));
         if (all->list == NULL)
             md_abort("no memory for atoms that leave");
     }

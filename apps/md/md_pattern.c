@@ -139,9 +139,9 @@ static void run(struct pattern *p, int steps)
 }
 
 /* Compares the sums over all ranks with the map's figures; prints a line. */
-static bool compare(const char *what, struct md_traffic mine, struct md_traffic must, int steps)
+static bool compare(const char *what, struct md_traffic own, struct md_traffic must, int steps)
 {
-    long sums[] = { mine.calls[0], mine.calls[1], mine.bytes[0], mine.bytes[1] };
+    long sums[] = { own.calls[0], own.calls[1], own.bytes[0], own.bytes[1] };
     bool right;
 
     armci_msg_lgop(sums, 4, "+");

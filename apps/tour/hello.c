@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     gex_EP_t endpoint;
     gex_TM_t team;
     gex_Segment_t segment;
-    void *there;
+    void *remote;
 
     gex_Client_Init(&client, &endpoint, &team, "HELLO", &argc, &argv, 0);
     gex_EP_RegisterHandlers(endpoint, &hello, 1);
@@ -33,8 +33,8 @@ int main(int argc, char **argv)
         GASNET_BLOCKUNTIL(greetings == ranks);
 
     gex_Rank_t right = (me + 1) % ranks;
-    gex_Segment_QueryBound(team, right, &there, NULL, NULL);
-    gex_RMA_PutBlocking(team, right, there, &me, sizeof(me), 0);
+    gex_Segment_QueryBound(team, right, &remote, NULL, NULL);
+    gex_RMA_PutBlocking(team, right, remote, &me, sizeof(me), 0);
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); /* the puts of all ranks have arrived */
     printf("rank %u finds %u in its memory\n", me, *(gex_Rank_t *)gex_Segment_QueryAddr(segment));
     gasnet_exit(0);

@@ -22,14 +22,14 @@
 
 #define SLOT_BYTES  ((size_t)64 * 1024)
 #define BLOCK_WORDS ((size_t)2048)
-#define MEDIUM_MOST ((size_t)4096) /* the longest payload the medium step sends */
-#define ECHO_MOST   ((size_t)256)  /* and the longest answer to it */
+#define MEDIUM_MAX  ((size_t)4096) /* the longest payload the medium step sends */
+#define REPLY_MAX   ((size_t)256)  /* and the longest answer to it */
 
 enum {
     H_RING = GEX_AM_INDEX_BASE,
     H_RING_ACK,
-    H_PARCEL,
-    H_PARCEL_ECHO,
+    H_MEDIUM,
+    H_MEDIUM_REPLY,
     H_DELIVERY,
     H_DELIVERY_BACK,
     H_ADDRESS
@@ -176,38 +176,38 @@ static bool step_ring(void)
 
 /* ---- step 2: medium messages, payload and answer ------------------------------------- */
 
-static uint32_t parcels, parcel_bytes, echoes;
+static uint32_t messages, message_bytes, replies;
 
-static void on_parcel(gex_Token_t token, void *payload, size_t n, gex_AM_Arg_t sum)
+static void on_medium(gex_Token_t token, void *payload, size_t n, gex_AM_Arg_t sum)
 {
     unsigned char *bytes = payload; /* the library's buffer, valid while the handler runs */
-    size_t echo = n < ECHO_MOST ? n : ECHO_MOST;
+    size_t reply = n < REPLY_MAX ? n : REPLY_MAX;
 
     expect(checksum(payload, n) == (uint32_t)sum, "the payload has its sender's checksum");
-    parcels++;
-    parcel_bytes += (uint32_t)n;
-    for (size_t i = 0; i < echo; i++)
+    messages++;
+    message_bytes += (uint32_t)n;
+    for (size_t i = 0; i < reply; i++)
         bytes[i] ^= 0xFF;
-    gex_AM_ReplyMedium1(token, H_PARCEL_ECHO, bytes, echo, GEX_EVENT_NOW, 0, n);
+    gex_AM_ReplyMedium1(token, H_MEDIUM_REPLY, bytes, reply, GEX_EVENT_NOW, 0, n);
 }
 
-static void on_parcel_echo(gex_Token_t token, void *payload, size_t n, gex_AM_Arg_t asked)
+static void on_medium_reply(gex_Token_t token, void *payload, size_t n, gex_AM_Arg_t asked)
 {
     const unsigned char *bytes = payload, *sent = (const unsigned char *)buffer;
     bool inverted = true;
 
     (void)token;
-    expect(n == ((size_t)asked < ECHO_MOST ? (size_t)asked : ECHO_MOST),
+    expect(n == ((size_t)asked < REPLY_MAX ? (size_t)asked : REPLY_MAX),
            "the answer is as long as it should be");
     for (size_t i = 0; i < n; i++)
         inverted = inverted && (bytes[i] ^ sent[i]) == 0xFF;
     expect(inverted, "the answer is the payload with every bit inverted");
-    echoes++;
+    replies++;
 }
 
-static bool step_parcels(void)
+static bool step_medium(void)
 {
-    const size_t sizes[] = { 0, 1, 13, 512, MEDIUM_MOST };
+    const size_t sizes[] = { 0, 1, 13, 512, MEDIUM_MAX };
     const uint32_t count = sizeof(sizes) / sizeof(sizes[0]);
     size_t max = gex_AM_LUBRequestMedium();
     gex_Event_t source_free;
@@ -217,15 +217,15 @@ static bool step_parcels(void)
         for (uint32_t i = 0; i < count; i++) {
             size_t n = sizes[i] < max ? sizes[i] : max;
 
-            gex_AM_RequestMedium1(team, r, H_PARCEL, buffer, n, &source_free, 0,
+            gex_AM_RequestMedium1(team, r, H_MEDIUM, buffer, n, &source_free, 0,
                                   checksum(buffer, n));
             gex_Event_Wait(source_free); /* the buffer may be used again */
         }
-    GASNET_BLOCKUNTIL(echoes == count * ranks);
-    GASNET_BLOCKUNTIL(parcels == count * ranks);
-    return finish_step("parcels",
+    GASNET_BLOCKUNTIL(replies == count * ranks);
+    GASNET_BLOCKUNTIL(messages == count * ranks);
+    return finish_step("medium",
                        "medium messages, 0 to %zu bytes, to all ranks and back: %" PRIu32 " bytes",
-                       MEDIUM_MOST < max ? MEDIUM_MOST : max, parcel_bytes);
+                       MEDIUM_MAX < max ? MEDIUM_MAX : max, message_bytes);
 }
 
 /* ---- step 3: long messages, straight into the segment -------------------------------- */
@@ -267,13 +267,13 @@ static void on_delivery_back(gex_Token_t token, void *payload, size_t n, gex_AM_
 
 static bool step_deliveries(void)
 {
-    const size_t max = gex_AM_LUBRequestLong(), reply_most = gex_AM_LUBReplyLong();
+    const size_t max = gex_AM_LUBRequestLong(), reply_max = gex_AM_LUBReplyLong();
     size_t words = BLOCK_WORDS;
 
     if (words * sizeof(*buffer) > max)
         words = max / sizeof(*buffer);
-    if (words * sizeof(*buffer) > reply_most)
-        words = reply_most / sizeof(*buffer);
+    if (words * sizeof(*buffer) > reply_max)
+        words = reply_max / sizeof(*buffer);
     fill(buffer, words, 100 + me);
     for (gex_Rank_t r = 0; r < ranks; r++)
         gex_AM_RequestLong1(team, r, H_DELIVERY, buffer, words * sizeof(*buffer), my_slot_at(r),
@@ -371,11 +371,11 @@ static bool step_implicit(void)
 static bool step_values(void)
 {
     const gex_RMA_Value_t value = UINT64_C(0xF1E2D3C4B5A69788) ^ me;
-    char *there = (char *)my_slot_at(right);
+    char *slot = (char *)my_slot_at(right);
 
     for (size_t n = 1; n <= SIZEOF_GEX_RMA_VALUE_T; n++) {
         gex_RMA_Value_t low = n == 8 ? value : value & ((UINT64_C(1) << 8 * n) - 1);
-        char *blocking = there + 64 * n, *nb = blocking + 16, *nbi = blocking + 32;
+        char *blocking = slot + 64 * n, *nb = blocking + 16, *nbi = blocking + 32;
 
         gex_RMA_PutBlockingVal(team, right, blocking, value, n, 0);
         gex_Event_Wait(gex_RMA_PutNBVal(team, right, nb, value, n, 0));
@@ -387,10 +387,10 @@ static bool step_values(void)
     }
     barrier();
 
-    uint64_t here;
+    uint64_t found;
 
-    memcpy(&here, (char *)slot_of(left) + 64 * 8, sizeof(here));
-    expect(here == (UINT64_C(0xF1E2D3C4B5A69788) ^ left), "the value as an integer in memory");
+    memcpy(&found, (char *)slot_of(left) + 64 * 8, sizeof(found));
+    expect(found == (UINT64_C(0xF1E2D3C4B5A69788) ^ left), "the value as an integer in memory");
     return finish_step("values", "numbers of 1 to %d bytes put and got without a buffer",
                        SIZEOF_GEX_RMA_VALUE_T);
 }
@@ -505,8 +505,8 @@ static void start(int *argc, char ***argv)
     gex_AM_Entry_t handlers[] = {
         ENTRY(H_RING, on_ring, 2, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST),
         ENTRY(H_RING_ACK, on_ring_ack, 1, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY),
-        ENTRY(H_PARCEL, on_parcel, 1, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST),
-        ENTRY(H_PARCEL_ECHO, on_parcel_echo, 1, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY),
+        ENTRY(H_MEDIUM, on_medium, 1, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST),
+        ENTRY(H_MEDIUM_REPLY, on_medium_reply, 1, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY),
         ENTRY(H_DELIVERY, on_delivery, 1, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST),
         ENTRY(H_DELIVERY_BACK, on_delivery_back, 1, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REPLY),
         ENTRY(H_ADDRESS, on_address, 1, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST),
@@ -529,8 +529,8 @@ static void start(int *argc, char ***argv)
 int main(int argc, char **argv)
 {
     static bool (*const steps[])(void) = {
-        step_segments, step_ring,     step_parcels, step_deliveries, step_blocking,
-        step_events,   step_implicit, step_values,  step_region,     step_barriers,
+        step_segments, step_ring,     step_medium, step_deliveries, step_blocking,
+        step_events,   step_implicit, step_values, step_region,     step_barriers,
     };
     const int count = sizeof(steps) / sizeof(steps[0]);
     int failed = 0;

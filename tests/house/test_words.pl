@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# test_words.pl - identifiers and file names of base, core, extended, conduits and other use the
-# field's words: no component of a name is one of the retired words below. Prints TAP.
+# test_words.pl - identifiers and file names of the library, runtimes and apps use the field's
+# words: no component of a name is one of the retired words below. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
 #   test_words.pl [--list]      --list: every use of a retired word, with its file and line
@@ -16,7 +16,7 @@ use lib dirname(__FILE__);
 use House qw(source_folder files_of slurp code_of);
 
 my $list = @ARGV && $ARGV[0] eq '--list';
-my @folders = qw(base core extended conduits other);
+my @folders = qw(base core extended conduits other runtimes apps);
 
 # The retired words, and what to write instead.
 my %instead;
