@@ -50,7 +50,7 @@ bool aq_contention_look(void);
 
 /* A look has found a peer on this core. Is there a core that this thread may use and no rank of
  * this host does? Then moves there, not often, and returns true. The thread's affinity is what it
- * was afterwards. */
+ * was afterwards. Test: tests/unit/test_contention.c. */
 bool aq_contention_move(void);
 
 /* This rank has waited for long and is asleep: nobody need give way to it. */
