@@ -30,7 +30,7 @@
 #define AQ_DECLINED_NS     50000u    /* sleep where a yield is slow and a message had no credit */
 #define AQ_LOOKS_LEFT_OUT  64u       /* looks */
 #define AQ_MOVE_NS         1000000u  /* between two moves, at least */
-#define AQ_MOVE_LATER_NS   10000000u /* the same for all ranks on a core but the last */
+#define AQ_MOVE_LATER_NS   10000000u /* of sharing, before ranks other than the core's last move */
 #define AQ_MOVE_NOWHERE_NS 50000000u /* before the next look for a free core, if there was none */
 #define AQ_YIELD_TO_NOBODY 2u        /* a yield that nobody used takes less than so many min_ns */
 
@@ -71,19 +71,23 @@ bool aq_contention_look(void)
     if (number < 0 || aq_spawn_jobarea() == NULL) /* between jobs there are no peers */
         return false;
     /* another thread of this rank may have published another core meanwhile; the next move tells */
-    if (self->core != (uint16_t)(number + 1))
+    if (self->core != (uint16_t)(number + 1)) {
         aq_contention_publish((uint16_t)(number + 1));
+        self->shared_since = 0;
+    }
     if (self->unneeded != 0) {
         self->unneeded--;
         return false;
     }
     self->peers = aq_contention_count_peers(self->core);
+    if (self->peers == 0)
+        self->shared_since = 0;
     return self->peers != 0;
 }
 
 /* --- moving to another core --- */
 
-/* The cores that this thread may use and no peer has published. */
+/* The cores that this thread may use and no rank of this host has published. */
 static bool aq_contention_free_cores(const cpu_set_t *allowed, cpu_set_t *free_out)
 {
     const struct aq_spawn_info *info = aq_spawn_info();
@@ -145,17 +149,25 @@ static bool aq_contention_move_now(void)
     return true;
 }
 
+/* All ranks on the core but the last leave it to that one to move, while sharing has just begun. */
+static bool aq_contention_is_turn(const struct aq_contention *self, uint64_t now, bool last)
+{
+    return last || now - self->shared_since >= AQ_MOVE_LATER_NS;
+}
+
 bool aq_contention_move(void)
 {
     struct aq_contention *self = &aq_contention_self;
     const uint64_t now = aq_now_ns();
     bool last;
 
+    if (self->shared_since == 0)
+        self->shared_since = now;
     if (now < self->stays_until)
         return false;
     last = aq_contention_is_last();
-    if (!last && now - self->stays_until > AQ_MOVE_LATER_NS) { /* the last one's turn */
-        self->stays_until = now + AQ_MOVE_LATER_NS;
+    if (!aq_contention_is_turn(self, now, last)) {
+        self->stays_until = MIN(self->shared_since + AQ_MOVE_LATER_NS, now + AQ_MOVE_NS);
         return false;
     }
     if (!aq_contention_move_now()) {
@@ -163,6 +175,7 @@ bool aq_contention_move(void)
         return false;
     }
     self->stays_until = now + (last ? AQ_MOVE_NS : AQ_MOVE_LATER_NS);
+    self->shared_since = 0;
     self->peers = 0;
     return true;
 }

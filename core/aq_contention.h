@@ -21,14 +21,15 @@
 #define AQ_CROWD 4u
 
 struct aq_contention {
-    uint32_t peers;       /* that the last look found on this core; AQ_CROWD: so many or more */
-    uint16_t core;        /* published: number + 1 */
-    uint32_t unneeded;    /* looks that are still left out, since nobody took the core */
-    uint32_t backoff;     /* how many were left out the last time */
-    uint32_t min_ns;      /* of a yield: what it takes if nobody else is there; 0: not known */
-    uint32_t slow;        /* slow yields of late, weighed against fast ones */
-    uint64_t slow_until;  /* until then yields are taken for slow; 0: they are not */
-    uint64_t stays_until; /* until then this thread does not move to another core */
+    uint32_t peers;        /* that the last look found on this core; AQ_CROWD: so many or more */
+    uint16_t core;         /* published: number + 1 */
+    uint32_t unneeded;     /* looks that are still left out, since nobody took the core */
+    uint32_t backoff;      /* how many were left out the last time */
+    uint32_t min_ns;       /* of a yield: what it takes if nobody else is there; 0: not known */
+    uint32_t slow;         /* slow yields of late, weighed against fast ones */
+    uint64_t slow_until;   /* until then yields are taken for slow; 0: they are not */
+    uint64_t shared_since; /* the first of the looks in a row that found a peer here; 0: none */
+    uint64_t stays_until;  /* until then this thread does not move to another core */
 };
 extern _Thread_local struct aq_contention aq_contention_self
     __attribute__((tls_model("initial-exec")));
@@ -48,9 +49,9 @@ static inline bool aq_contention_is_crowd(void)
 /* Publish this thread's core. Does a rank of this host want the same one? */
 bool aq_contention_look(void);
 
-/* A look has found a peer on this core. Is there a core that this thread may use and no rank of
- * this host does? Then moves there, not often, and returns true. The thread's affinity is what it
- * was afterwards. Test: tests/unit/test_contention.c. */
+/* A look has found a peer on this core. Is there a core that this thread may use and that no rank
+ * of this host has published? Then moves there, not often, and returns true. The thread's affinity
+ * is what it was afterwards. Test: tests/unit/test_contention.c. */
 bool aq_contention_move(void);
 
 /* This rank has waited for long and is asleep: nobody need give way to it. */

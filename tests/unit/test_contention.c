@@ -152,6 +152,22 @@ static void test_last_moves(void **state)
     assert_false(rank_shares(1));
 }
 
+static void test_three_part(void **state)
+{
+    unsigned used = 0;
+
+    (void)state;
+    place((const int[]){ 2, 2, 2 }, 3);
+    for (unsigned i = 0; i < 30; i++, sim.now += MS / 10)
+        for (uint32_t rank = 0; rank < 3; rank++)
+            rank_looks(rank);
+    for (uint32_t rank = 0; rank < 3; rank++)
+        used |= 1u << sim.core[rank];
+    assert_int_equal(__builtin_popcount(used), 3); /* before anybody's 10 ms are over */
+    assert_int_equal(sim.core[0], 2);
+    assert_int_equal(sim.sets, 4);
+}
+
 static void test_only_to_free_cores(void **state)
 {
     (void)state;
@@ -240,6 +256,13 @@ static void test_others_later(void **state)
     assert_int_equal(other_moves_after(MS / 10) / MS, 10);
 }
 
+/* Who looks rarely is not taken for one whose sharing has just begun. */
+static void test_others_that_look_rarely(void **state)
+{
+    (void)state;
+    assert_int_equal(other_moves_after(25 * MS) / MS, 25);
+}
+
 /* Sharing counts from where it began, however long ago the rank last moved or looked. */
 static void test_others_count_afresh(void **state)
 {
@@ -255,6 +278,31 @@ static void test_others_count_afresh(void **state)
     for (unsigned i = 0; i < 10; i++, sim.now += MS)
         assert_false(rank_looks(0));
     assert_true(rank_looks(0));
+}
+
+static void test_others_count_afresh_elsewhere(void **state)
+{
+    (void)state;
+    place((const int[]){ 0, 0, 2 }, 3);
+    for (unsigned i = 0; i < 9; i++, sim.now += MS)
+        assert_false(rank_looks(0));
+    sim.core[0] = 2; /* the scheduler has moved it to another peer's core */
+    for (unsigned i = 0; i < 10; i++, sim.now += MS)
+        assert_false(rank_looks(0));
+    assert_true(rank_looks(0));
+}
+
+/* The last one moves at the latest a millisecond after it has become that. */
+static void test_becomes_last(void **state)
+{
+    (void)state;
+    place((const int[]){ 0, 0, 0 }, 3);
+    assert_false(rank_looks(1));
+    sim.now += MS / 10;
+    board.cores[2] = 4;
+    for (unsigned i = 0; i < 10; i++, sim.now += MS / 10)
+        rank_looks(1);
+    assert_int_not_equal(sim.core[1], 0);
 }
 
 /* --- how often --- */
@@ -276,13 +324,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_last_moves, setup),
+        cmocka_unit_test_setup(test_three_part, setup),
         cmocka_unit_test_setup(test_only_to_free_cores, setup),
         cmocka_unit_test_setup(test_affinity_restored, setup),
         cmocka_unit_test_setup(test_all_taken_stays, setup),
         cmocka_unit_test_setup(test_bound_stays, setup),
         cmocka_unit_test_setup(test_refused_stays, setup),
         cmocka_unit_test_setup(test_others_later, setup),
+        cmocka_unit_test_setup(test_others_that_look_rarely, setup),
         cmocka_unit_test_setup(test_others_count_afresh, setup),
+        cmocka_unit_test_setup(test_others_count_afresh_elsewhere, setup),
+        cmocka_unit_test_setup(test_becomes_last, setup),
         cmocka_unit_test_setup(test_at_most_once_a_millisecond, setup),
     };
 
