@@ -5,7 +5,7 @@
  * Segments of mapped memory are copied at once. The batch is sent when an operation has another
  * target or another direction, when the batch is full, and at the wait on the handle, which
  * completes all its transfers. If all segments have one length, the common case, no lengths are
- * sent.
+ * stored or sent.
  *
  * Owns      a block of columns for each batch that collects; the completed transfer frees the block
  * Threads   the program's
@@ -20,24 +20,8 @@
 #define MIN_SEGMENTS 64
 #define MAX_SEGMENTS 4096
 
-/* The columns of a list, in one allocation. */
-struct columns {
-    void **local; /* NULL: the segment is value */
-    void **remote;
-    size_t *bytes;
-    uint64_t *value;
-};
-
-struct aq_armci_batch {
-    enum aq_armci_way way;
-    int proc;
-    size_t nsegments, capacity;
-    size_t last_capacity; /* capacity of the last batch: the next batch is likely to be as long */
-    bool is_uniform;      /* all segments have the length of the first */
-    bool has_values;
-    void *block;
-    struct columns list;
-};
+static struct aq_armci_batch nothing; /* in which no segment fits */
+struct aq_armci_batch *aq_armci_collecting = &nothing;
 
 struct aq_armci_batch *aq_armci_batch_create(void)
 {
@@ -45,12 +29,13 @@ struct aq_armci_batch *aq_armci_batch_create(void)
 
     if (batch == NULL)
         aq_armci_fatal("no memory for an aggregate handle");
+    batch->last_capacity = MIN_SEGMENTS;
     return batch;
 }
 
-static struct columns columns_of(void *block, size_t capacity)
+static struct aq_armci_columns columns_of(void *block, size_t capacity)
 {
-    struct columns list;
+    struct aq_armci_columns list;
 
     list.local = block;
     list.remote = list.local + capacity;
@@ -62,10 +47,9 @@ static struct columns columns_of(void *block, size_t capacity)
 static void grow(struct aq_armci_batch *batch)
 {
     const size_t n = batch->nsegments,
-                 fresh = batch->last_capacity > 0 ? batch->last_capacity : MIN_SEGMENTS;
-    const size_t capacity = batch->capacity == 0 ? fresh : 2 * batch->capacity;
+                 capacity = batch->capacity == 0 ? batch->last_capacity : 2 * batch->capacity;
     void *block = malloc(capacity * (2 * sizeof(void *) + sizeof(size_t) + sizeof(uint64_t)));
-    const struct columns old = batch->list;
+    const struct aq_armci_columns old = batch->list;
 
     if (block == NULL)
         aq_armci_fatal("no memory for %zu segments of an aggregate handle", capacity);
@@ -81,22 +65,35 @@ static void grow(struct aq_armci_batch *batch)
     batch->capacity = capacity;
 }
 
-static void append(struct aq_armci_batch *batch, void *local, void *remote, size_t bytes,
+/* Segments have had one length until now: it is written down for each. */
+static void begin_lengths(struct aq_armci_batch *batch)
+{
+    for (size_t i = 0; i < batch->nsegments; i++)
+        batch->list.bytes[i] = (size_t)batch->bytes;
+    batch->bytes = 0;
+}
+
+static void append(struct aq_armci_batch *batch, void *local, void *remote, int bytes,
                    bool is_value)
 {
     const size_t i = batch->nsegments;
 
-    if (AQ_UNLIKELY(i == batch->capacity))
+    if (i == batch->capacity)
         grow(batch);
+    if (i == 0)
+        batch->bytes = bytes;
+    else if (batch->bytes != 0 && batch->bytes != bytes)
+        begin_lengths(batch);
     batch->list.local[i] = is_value ? NULL : local;
     batch->list.remote[i] = remote;
-    batch->list.bytes[i] = bytes;
+    if (batch->bytes == 0)
+        batch->list.bytes[i] = (size_t)bytes;
     if (is_value) {
-        memcpy(&batch->list.value[i], local, bytes);
+        memcpy(&batch->list.value[i], local, (size_t)bytes);
         batch->has_values = true;
     }
-    batch->is_uniform = i == 0 || (batch->is_uniform && bytes == batch->list.bytes[0]);
     batch->nsegments++;
+    batch->repeat_end = batch->bytes == 0 ? 0 : batch->capacity;
 }
 
 void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum aq_armci_way way,
@@ -113,10 +110,11 @@ void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum 
     if (batch->nsegments > 0
         && (batch->way != way || batch->proc != proc || batch->nsegments == MAX_SEGMENTS))
         aq_armci_batch_start(handle, batch);
+    batch->handle = *handle;
     batch->way = way;
     batch->proc = proc;
-    append(batch, local, remote, bytes, is_value);
-    AQ_ARMCI_COUNT(aggregated, 1);
+    append(batch, local, remote, (int)bytes, is_value);
+    aq_armci_collecting = batch;
     if (!aq_armci_protocol.aggregate)
         aq_armci_batch_start(handle, batch);
 }
@@ -149,7 +147,7 @@ void aq_armci_batch_section(armci_hdl_t *handle, struct aq_armci_batch *batch,
 
 static gex_Event_t start_uniform(const struct aq_armci_batch *batch)
 {
-    const size_t n = batch->nsegments, bytes = batch->list.bytes[0];
+    const size_t n = batch->nsegments, bytes = (size_t)batch->bytes;
     void **local = batch->list.local, **remote = batch->list.remote;
 
     if (batch->way == AQ_ARMCI_PUT)
@@ -196,8 +194,9 @@ void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch)
     for (size_t i = 0; batch->has_values && i < n; i++)
         if (batch->list.local[i] == NULL)
             batch->list.local[i] = &batch->list.value[i];
+    AQ_ARMCI_COUNT(aggregated, n);
     AQ_ARMCI_COUNT(aggregate_calls, 1);
-    if (batch->is_uniform) {
+    if (batch->bytes != 0) {
         aq_armci_attach(handle, batch->proc, start_uniform(batch), batch->block);
     } else {
         lists = make_lists(batch);
@@ -205,7 +204,7 @@ void aq_armci_batch_start(armci_hdl_t *handle, struct aq_armci_batch *batch)
         aq_armci_attach_owned(handle, batch->proc, batch->block);
     }
     batch->last_capacity = batch->capacity;
-    batch->nsegments = batch->capacity = 0;
+    batch->nsegments = batch->capacity = batch->repeat_end = 0;
     batch->has_values = false;
     batch->block = NULL;
 }

@@ -71,7 +71,8 @@ static __attribute__((noinline)) int get(const char *call, ARMCI_STRIDED_ARGS_)
     return 0;
 }
 
-static int get_nb(const char *call, ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
+static __attribute__((noinline)) int get_nb(const char *call, ARMCI_STRIDED_ARGS_,
+                                            armci_hdl_t *handle)
 {
     struct aq_armci_batch *batch = aq_armci_batch_of(handle);
     struct aq_armci_section section;
@@ -101,7 +102,7 @@ int PARMCI_NbGetS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
 }
 AQ_ARMCI_TWIN(NbGetS);
 
-int PARMCI_Get(void *src, void *dst, int bytes, int proc)
+static __attribute__((noinline)) int get_run_any(void *src, void *dst, int bytes, int proc)
 {
     if (aq_armci_copied("ARMCI_Get", src, dst, src, bytes, proc) != NULL) {
         aq_armci_copy(dst, src, bytes);
@@ -109,13 +110,32 @@ int PARMCI_Get(void *src, void *dst, int bytes, int proc)
     }
     return get("ARMCI_Get", src, NULL, dst, NULL, &bytes, 0, proc);
 }
+
+int PARMCI_Get(void *src, void *dst, int bytes, int proc)
+{
+    return aq_armci_copied_word(src, dst, bytes, proc) ? 0 : get_run_any(src, dst, bytes, proc);
+}
 AQ_ARMCI_TWIN(Get);
 
-int PARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle)
+static __attribute__((noinline)) int get_run_any_nb(void *src, void *dst, int bytes, int proc,
+                                                    armci_hdl_t *handle)
 {
+    if (aq_armci_copied("ARMCI_NbGet", src, dst, src, bytes, proc) != NULL) {
+        aq_armci_copy(dst, src, bytes);
+        return 0;
+    }
     if (handle != NULL && aq_armci_batch_run(handle, AQ_ARMCI_GET, proc, dst, src, bytes))
         return 0;
     return get_nb("ARMCI_NbGet", src, NULL, dst, NULL, &bytes, 0, proc, handle);
+}
+
+int PARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle)
+{
+    if (aq_armci_copied_word(src, dst, bytes, proc)
+        || (!AQ_ARMCI_CHECKS && handle != NULL
+            && aq_armci_batch_repeat(handle, AQ_ARMCI_GET, proc, dst, src, bytes)))
+        return 0;
+    return get_run_any_nb(src, dst, bytes, proc, handle);
 }
 AQ_ARMCI_TWIN(NbGet);
 

@@ -31,6 +31,7 @@
 #include "gasnet_vis.h"
 
 #include "armci.h"
+#include "armci_aggregate.h"
 #include "armci_heap.h"
 #include "armci_lock.h"
 #include "armci_protocol.h"
@@ -196,10 +197,11 @@ static inline struct aq_armci_peer *aq_armci_order_after(int proc)
 
 /* Called by operations on mapped memory, which never wait. In a loop of them the rank polls every
  * 128 operations, and yields its core every 1024. */
+#define AQ_ARMCI_TICKS 127u
 void aq_armci_give_way(void);
 static inline void aq_armci_tick(void)
 {
-    if (AQ_UNLIKELY((++aq_armci.ticks & 127) == 0))
+    if (AQ_UNLIKELY((++aq_armci.ticks & AQ_ARMCI_TICKS) == 0))
         aq_armci_give_way();
 }
 
@@ -234,6 +236,20 @@ static inline void aq_armci_copy(void *dst, const void *src, int bytes)
         memmove(dst, src, (size_t)bytes);
 }
 
+/* Copies 8 bytes in mapped memory. Returns false if the transfer is another one, if it is time to
+ * give way, or if debug checks are due: the caller takes the general path. It calls no function, so
+ * that its caller needs no stack. */
+static inline bool aq_armci_copied_word(const void *src, void *dst, int bytes, int proc)
+{
+    if (AQ_ARMCI_CHECKS || AQ_UNLIKELY(bytes != 8 || !aq_armci_is_proc(proc)) || src == NULL
+        || dst == NULL || !aq_armci_is_local(&aq_armci.peers[proc])
+        || (aq_armci.ticks & AQ_ARMCI_TICKS) == AQ_ARMCI_TICKS)
+        return false;
+    aq_armci.ticks++;
+    memmove(dst, src, 8); /* a load and a store */
+    return true;
+}
+
 /* One step of waiting for a word that another process changes: polls; then spins, yields or sleeps,
  * by the number of steps. */
 void aq_armci_pause(unsigned *step);
@@ -250,11 +266,9 @@ void aq_armci_complete_handles(void);
 
 /* --- aggregate handles (armci_aggregate.c) --- */
 
-struct aq_armci_batch;
 /* Returns the batch of an aggregate handle; NULL: it is another handle. */
 struct aq_armci_batch *aq_armci_batch_of(armci_hdl_t *handle);
 struct aq_armci_batch *aq_armci_batch_create(void);
-enum aq_armci_way { AQ_ARMCI_PUT, AQ_ARMCI_GET };
 /* Adds a segment. local is used until the wait on the handle; if is_value, it is copied now. */
 void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum aq_armci_way way,
                         int proc, void *local, void *remote, size_t bytes, bool is_value);

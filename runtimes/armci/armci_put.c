@@ -126,7 +126,8 @@ static __attribute__((noinline)) int put(const char *call, ARMCI_STRIDED_ARGS_)
     return aq_armci_put_section(&section, proc);
 }
 
-static int put_nb(const char *call, ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
+static __attribute__((noinline)) int put_nb(const char *call, ARMCI_STRIDED_ARGS_,
+                                            armci_hdl_t *handle)
 {
     struct aq_armci_section section;
     const int rc = aq_armci_section_init(call, &section, src_ptr, src_stride_arr, dst_ptr,
@@ -137,7 +138,7 @@ static int put_nb(const char *call, ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
     return put_section_nb(&section, proc, handle);
 }
 
-int PARMCI_Put(void *src, void *dst, int bytes, int proc)
+static __attribute__((noinline)) int put_run_any(void *src, void *dst, int bytes, int proc)
 {
     if (aq_armci_copied("ARMCI_Put", src, dst, dst, bytes, proc) != NULL) {
         aq_armci_copy(dst, src, bytes);
@@ -145,13 +146,32 @@ int PARMCI_Put(void *src, void *dst, int bytes, int proc)
     }
     return put("ARMCI_Put", src, NULL, dst, NULL, &bytes, 0, proc);
 }
+
+int PARMCI_Put(void *src, void *dst, int bytes, int proc)
+{
+    return aq_armci_copied_word(src, dst, bytes, proc) ? 0 : put_run_any(src, dst, bytes, proc);
+}
 AQ_ARMCI_TWIN(Put);
 
-int PARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle)
+static __attribute__((noinline)) int put_run_any_nb(void *src, void *dst, int bytes, int proc,
+                                                    armci_hdl_t *handle)
 {
+    if (aq_armci_copied("ARMCI_NbPut", src, dst, dst, bytes, proc) != NULL) {
+        aq_armci_copy(dst, src, bytes);
+        return 0;
+    }
     if (handle != NULL && aq_armci_batch_run(handle, AQ_ARMCI_PUT, proc, src, dst, bytes))
         return 0;
     return put_nb("ARMCI_NbPut", src, NULL, dst, NULL, &bytes, 0, proc, handle);
+}
+
+int PARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle)
+{
+    if (aq_armci_copied_word(src, dst, bytes, proc)
+        || (!AQ_ARMCI_CHECKS && handle != NULL
+            && aq_armci_batch_repeat(handle, AQ_ARMCI_PUT, proc, src, dst, bytes)))
+        return 0;
+    return put_run_any_nb(src, dst, bytes, proc, handle);
 }
 AQ_ARMCI_TWIN(NbPut);
 

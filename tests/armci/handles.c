@@ -173,6 +173,44 @@ static void aggregate_handles(void)
     ARMCI_Barrier();
 }
 
+static int length_of(int i, int shift)
+{
+    if (i < 100)
+        return 8;
+    return (i + shift) % 10 == 7 ? 0 : (i + shift) % 3 == 0 ? 4 : 8;
+}
+
+/* Two handles in turn, each with segments of one length at first, then of others and of none. With
+ * another shift the lengths differ from those that the library may have stored before. */
+static void segments_of_different_lengths(int shift)
+{
+    armci_hdl_t handles[2];
+    double values[N];
+
+    set_mine(-1);
+    for (int h = 0; h < 2; h++) {
+        ARMCI_INIT_HANDLE(&handles[h]);
+        ARMCI_SET_AGGREGATE_HANDLE(&handles[h]);
+    }
+    for (int i = 0; i < N; i++)
+        values[i] = me + i;
+    for (int i = 0; i < N; i++) {
+        if (i % 5 == 3)
+            CHECK_EQ(ARMCI_NbPut(NULL, there(right) + i, 8, right, &handles[i / 5 % 2]), FAIL);
+        ARMCI_NbPut(&values[i], there(right) + i, length_of(i, shift), right, &handles[i / 5 % 2]);
+    }
+    for (int h = 0; h < 2; h++)
+        ARMCI_Wait(&handles[h]);
+    ARMCI_Barrier();
+    for (int i = 0; i < N; i++) {
+        double wanted = -1, sent = left + i;
+
+        memcpy(&wanted, &sent, (size_t)length_of(i, shift));
+        CHECK(mine[i] == wanted, "lengths: element %d is %g, not %g", i, mine[i], wanted);
+    }
+    ARMCI_Barrier();
+}
+
 static void values(void)
 {
     set_mine(0);
@@ -200,6 +238,8 @@ int main(int argc, char **argv)
     several_on_one();
     implicit_handle();
     aggregate_handles();
+    for (int shift = 0; shift < 3; shift++)
+        segments_of_different_lengths(shift);
     values();
     ARMCI_Free(base[me]);
     return test_finish();
