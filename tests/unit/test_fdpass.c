@@ -27,7 +27,8 @@ static void make_name(void)
     snprintf(name, sizeof(name), "aq-test-%d-%d", (int)getpid(), ++count);
 }
 
-/* a child takes count descriptors with a key and exits with the errno it got, or 200 if fine: no errno is as large */
+/* A child takes count descriptors with a key. Its status is the errno it got. If all is well it is
+ * 200, which no errno is. */
 static pid_t start_taker(const uint8_t *with, int count)
 {
     int fds[AQ_FDPASS_MAX], rc;
