@@ -9,6 +9,7 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "core/aq_discard.h"
 
 /* A job has reached an entry that it must not reach: an internal error. */
 static _Noreturn __attribute__((cold)) void aq_nosup_reached(const char *entry)
@@ -36,6 +37,12 @@ int aq_nosup_segment_attach(uintptr_t size, void **base_io)
 
 int aq_nosup_segment_ready(void)
 {
+    return AQ_OK;
+}
+
+int aq_nosup_segment_discard(void *addr, size_t nbytes)
+{
+    aq_discard_pages(addr, nbytes);
     return AQ_OK;
 }
 
@@ -329,6 +336,7 @@ const struct aq_conduit_ops aq_conduit_none = {
     .quiesce = aq_nosup_quiesce,
     .segment_attach = aq_nosup_segment_attach,
     .segment_ready = aq_nosup_segment_ready,
+    .segment_discard = aq_nosup_segment_discard,
     .segment_detach = aq_nosup_segment_detach,
     .segment_bind = aq_nosup_segment_bind,
     .segment_reaches = aq_nosup_segment_reaches,

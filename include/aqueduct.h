@@ -91,6 +91,21 @@ AQ_PUBLIC int aqueduct_job_can_end(void);
  */
 AQ_PUBLIC int aqueduct_job_is_running(void);
 
+/**
+ * aqueduct_segment_discard - give pages of this process's segment back to the system.
+ * Data in [addr, addr+bytes) is lost; its whole pages are zero when they are touched next. For
+ * memory that an allocator on top of the segment has free: without this call a page that was
+ * touched once stays in memory until the job ends.
+ * addr, bytes  inside the segment that gex_Segment_Attach() made
+ * Context  no operation or message, of any process, reads or writes the range during the call; may
+ *          poll and run handlers; not in a handler, not holding an HSL
+ * Returns  GASNET_OK; GASNET_ERR_BAD_ARG outside the segment; GASNET_ERR_RESOURCE if a network has
+ *          pinned the pages: they stay as they are. Over ibv that is so unless AQ_IBV_REGISTER is
+ *          demand, over mpi if MPI has a window over the segments of several hosts
+ * Test: tests/jobs.
+ */
+AQ_PUBLIC int aqueduct_segment_discard(void *addr, size_t bytes);
+
 AQ_END_DECLS
 
 #endif

@@ -42,6 +42,7 @@
 #include "conduits/ibv/aq_ibv_end.h"
 #include "conduits/ibv/aq_ibv_firehose.h"
 #include "conduits/ibv/aq_ibv_progress.h"
+#include "core/aq_discard.h"
 #include "core/aq_nosup.h"
 #include "core/aq_poll.h"
 #include "extended/aq_ref.h"
@@ -160,11 +161,25 @@ static int aq_ibv_init(void)
 
 static int aq_ibv_segment_ready(void)
 {
+    const struct aq_bound own = aq_job.bound[aq_job.rank];
     const int rc = aq_ibv_segments_exchange();
 
-    if (rc == AQ_OK && aq_ibv_segments.own.size != 0)
+    if (rc == AQ_OK && aq_ibv_segments.on_demand)
+        aq_ibv_firehose_segment_on_demand(own.addr, own.size);
+    else if (rc == AQ_OK && aq_ibv_segments.own.size != 0)
         aq_ibv_firehose_segment(&aq_ibv_net, aq_ibv_segments.own.addr, aq_ibv_segments.own.size);
     return rc;
+}
+
+/* First the pages, then their registrations: one that is made in between has the fresh pages or is
+ * dropped, too. */
+static int aq_ibv_segment_discard(void *addr, size_t nbytes)
+{
+    if (!aq_ibv_segments.on_demand)
+        return AQ_ERR_RESOURCE;
+    aq_discard_pages(addr, nbytes);
+    aq_ibv_firehose_discard(addr, nbytes);
+    return AQ_OK;
 }
 
 /* --- progress --- */
@@ -261,6 +276,7 @@ const struct aq_conduit_ops aq_ibv_conduit = {
     .quiesce = aq_nosup_quiesce,
     .segment_attach = aq_nosup_segment_attach,
     .segment_ready = aq_ibv_segment_ready,
+    .segment_discard = aq_ibv_segment_discard,
     .segment_detach = aq_ibv_segments_drop,
     .segment_bind = aq_nosup_segment_bind, /* messages reach such a segment */
     .segment_reaches = aq_nosup_segment_reaches,

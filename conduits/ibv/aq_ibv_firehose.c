@@ -21,6 +21,7 @@
 #include "conduits/ibv/aq_ibv_reg.h"
 #include "core/aq_am.h"
 #include "core/aq_am_out.h"
+#include "core/aq_poll.h"
 #include "other/firehose/aq_fh_budget.h"
 #include "other/firehose/aq_fh_internal.h"
 #include "other/firehose/aq_fh_memmon.h"
@@ -158,13 +159,13 @@ static int aq_ibv_firehose_agree(struct aq_fh_config *config)
  * that they reach is in a segment, registered for good, or is reached by messages. */
 static uint32_t aq_ibv_firehose_peers(void)
 {
-#if GASNET_SEGMENT_EVERYTHING
     const uint32_t remote_ranks = aq_job.size - aq_job.nbrhd_size;
 
-    return remote_ranks == 0 ? 1 : remote_ranks;
-#else
-    return 0;
+#if !GASNET_SEGMENT_EVERYTHING
+    if (!aq_ibv_segments_on_demand())
+        return 0;
 #endif
+    return remote_ranks == 0 ? 1 : remote_ranks;
 }
 
 int aq_ibv_firehose_start(struct aq_ibv_net *net)
@@ -220,6 +221,27 @@ void aq_ibv_firehose_segment(const struct aq_ibv_net *net, void *addr, size_t nb
     }
     if (aq_ibv_memmon != NULL)
         aq_fh_memmon_trust(aq_ibv_memmon, addr, nbytes);
+}
+
+void aq_ibv_firehose_segment_on_demand(void *addr, size_t nbytes)
+{
+    if (aq_fh_job != NULL)
+        aq_fh_limit_remote(aq_fh_job, (uintptr_t)addr, (uintptr_t)addr + nbytes);
+    if (aq_ibv_memmon != NULL)
+        aq_fh_memmon_trust(aq_ibv_memmon, addr, nbytes);
+}
+
+void aq_ibv_firehose_discard(void *addr, size_t nbytes)
+{
+    struct aq_waiter waiter =
+        AQ_WAITER_INIT("peers that forget memory which is given back", GEX_RANK_INVALID);
+
+    if (aq_fh_job == NULL)
+        return;
+    aq_fh_invalidate(aq_fh_job, (uintptr_t)addr, nbytes);
+    while (aq_fh_is_recalling(aq_fh_job))
+        aq_wait_step(&waiter);
+    aq_wait_end(&waiter);
 }
 
 void aq_ibv_firehose_fini(void)

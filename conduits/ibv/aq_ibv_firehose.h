@@ -15,6 +15,12 @@
 int aq_ibv_firehose_start(struct aq_ibv_net *net);
 /* The own segment is registered: firehose has so much less, and need not monitor it. */
 void aq_ibv_firehose_segment(const struct aq_ibv_net *net, void *addr, size_t nbytes);
+/* The own segment is not registered: peers may have references to it, and to nothing else. Its
+ * pages change only by aq_ibv_firehose_discard(). */
+void aq_ibv_firehose_segment_on_demand(void *addr, size_t nbytes);
+/* [addr, addr+nbytes) has got fresh pages: drops its registrations, and waits until no peer uses
+ * one any more. Polls. */
+void aq_ibv_firehose_discard(void *addr, size_t nbytes);
 /* Unregister all memory and end the memory monitor; no transfer is under way. */
 void aq_ibv_firehose_fini(void);
 /* Figures, for people. */

@@ -254,6 +254,8 @@ void aq_ibv_reg_limits(const struct aq_ibv_net *net)
     const uint64_t lockable = aq_ibv_reg_lockable(net), quota = aq_ibv_reg_quota();
     uint64_t max = quota - quota / 8; /* firehose has the rest */
 
+    if (aq_ibv_segments_on_demand())
+        return;
     snprintf(
         why, sizeof(why),
         "GASNET_PHYSMEM_MAX is %s, which leaves %.1f MB for a segment, with %u of them on this "

@@ -64,9 +64,12 @@ struct aq_ibv_segments {
     struct ibv_mr *mrs[AQ_IBV_RAILS];
     uint32_t *rkeys; /* [rank * AQ_IBV_RAILS + rail] */
     bool atomics;    /* every rank's first device has atomics, and no rank declined */
+    bool on_demand;  /* nothing is registered here: firehose does it */
 };
 extern struct aq_ibv_segments aq_ibv_segments;
 
+/* Is the segment to be registered on demand? The same on all ranks; false where there is none. */
+bool aq_ibv_segments_on_demand(void);
 /* Register the own segment and exchange keys; collective. AQ_OK or negative, logged. */
 int aq_ibv_segments_exchange(void);
 void aq_ibv_segments_drop(void);

@@ -235,13 +235,18 @@ static bool aq_ibv_is_registered(gex_Rank_t jobrank, const void *addr, size_t nb
     return aq_ibv_remote_key(jobrank, 0, addr, nbytes, &rkey);
 }
 
-#if !GASNET_SEGMENT_EVERYTHING
-/* Segments of further endpoints are not registered, and a peer must not make this rank pin any
- * memory that it names: such segments are reached by messages, whose handlers check. */
-#define AQ_IBV_REMOTE_BY_MESSAGE true
+/* May firehose register the peer's memory? Not that of further endpoints' segments, unless all
+ * memory is a segment: a peer must not make this rank pin any memory that it names. Such segments
+ * are reached by messages, whose handlers check. */
+static bool aq_ibv_by_firehose(gex_Rank_t jobrank, const void *addr, size_t nbytes)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    (void)jobrank, (void)addr, (void)nbytes;
+    return true;
 #else
-#define AQ_IBV_REMOTE_BY_MESSAGE false
+    return aq_ibv_segments.on_demand && aq_bound_contains(jobrank, addr, nbytes);
 #endif
+}
 
 int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                bool lc_now, gex_Flags_t flags)
@@ -258,8 +263,9 @@ int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     int rc;
 
     if (!aq_ibv_is_registered(jobrank, dest, nbytes))
-        return AQ_IBV_REMOTE_BY_MESSAGE ? aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags)
-                                        : aq_ibv_transfer(&wanted, flags);
+        return aq_ibv_by_firehose(jobrank, dest, nbytes)
+                   ? aq_ibv_transfer(&wanted, flags)
+                   : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     copied = lc_now ? aq_ibv_rma.copy_now : AQ_IBV_COPIED_MAX;
     if (lc_now && nbytes > copied && (flags & GEX_FLAG_IMMEDIATE) != 0)
         return AQ_RETRY; /* its source is free when the device has acknowledged all of it */
@@ -282,8 +288,9 @@ int aq_ibv_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     int rc;
 
     if (!aq_ibv_is_registered(jobrank, src, nbytes))
-        return AQ_IBV_REMOTE_BY_MESSAGE ? aq_ref_get(op, jobrank, dest, src, nbytes, flags)
-                                        : aq_ibv_transfer(&wanted, flags);
+        return aq_ibv_by_firehose(jobrank, src, nbytes)
+                   ? aq_ibv_transfer(&wanted, flags)
+                   : aq_ref_get(op, jobrank, dest, src, nbytes, flags);
     if (nbytes > AQ_IBV_COPIED_MAX
         && (!aq_ibv_is_one(&wanted) || !aq_bounds_contain(&aq_ibv_segments.own, dest, nbytes)))
         return aq_ibv_transfer(&wanted, flags);

@@ -1,6 +1,9 @@
 /*
  * aq_ibv_segment.c - segments, registered with each device in use as long as they exist.
  *
+ * By default. With AQ_IBV_REGISTER=demand nothing is registered here, no key is exchanged, and all
+ * transfers from and to segments use firehose.
+ *
  * Registration puts a page under every address, so it waits until the client's own policy has been
  * applied to the segment (gasnet_client_attach_hook). Every rank learns the keys of all segments: 4
  * bytes for each rank and rail.
@@ -50,11 +53,23 @@ static void aq_ibv_segment_register(struct aq_ibv_segment_address *address)
     aq_ibv_segments.own = bound;
 }
 
+bool aq_ibv_segments_on_demand(void)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    return false;
+#else
+    return aq_env_choice(AQ_ENV_AQ_IBV_REGISTER) == 1;
+#endif
+}
+
 int aq_ibv_segments_exchange(void)
 {
     struct aq_ibv_segment_address own, *all;
     int rc;
 
+    aq_ibv_segments.on_demand = aq_ibv_segments_on_demand();
+    if (aq_ibv_segments.on_demand)
+        return AQ_OK;
     all = malloc(aq_job.size * sizeof(*all));
     aq_ibv_segments.rkeys =
         calloc((size_t)aq_job.size * AQ_IBV_RAILS, sizeof(*aq_ibv_segments.rkeys));

@@ -325,6 +325,7 @@ const struct aq_conduit_ops aq_loop_conduit = {
     .quiesce = aq_nosup_quiesce,               /* every sent message has arrived */
     .segment_attach = aq_nosup_segment_attach, /* no device registers the segment */
     .segment_ready = aq_nosup_segment_ready,
+    .segment_discard = aq_nosup_segment_discard,
     .segment_detach = aq_nosup_segment_detach,
     .segment_bind = aq_nosup_segment_bind,
     .segment_reaches = aq_nosup_segment_reaches,

@@ -227,6 +227,7 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .quiesce = aq_mpi_barrier,
     .segment_attach = aq_mpi_segment_attach,
     .segment_ready = aq_nosup_segment_ready,
+    .segment_discard = aq_mpi_segment_discard,
     .segment_detach = aq_nosup_segment_detach, /* the window stays, and no operation targets it */
     .segment_bind = aq_nosup_segment_bind,
     .segment_reaches = aq_nosup_segment_reaches,

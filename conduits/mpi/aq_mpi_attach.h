@@ -7,6 +7,7 @@
 #ifndef AQ_MPI_ATTACH_H
 #define AQ_MPI_ATTACH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Collective barrier that serves messages until all ranks have called it. It precedes each
@@ -16,5 +17,6 @@ void aq_mpi_barrier(void);
 
 /* The table's entry. */
 int aq_mpi_segment_attach(uintptr_t size, void **base_io);
+int aq_mpi_segment_discard(void *addr, size_t nbytes);
 
 #endif

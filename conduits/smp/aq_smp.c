@@ -105,6 +105,7 @@ const struct aq_conduit_ops aq_smp_conduit = {
     .quiesce = aq_nosup_quiesce,
     .segment_attach = aq_shm_segment_attach,
     .segment_ready = aq_nosup_segment_ready,
+    .segment_discard = aq_nosup_segment_discard,
     .segment_detach = aq_shm_segment_detach,
     .segment_bind = aq_smp_segment_bind,
     .segment_reaches = aq_smp_segment_reaches,

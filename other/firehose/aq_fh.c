@@ -83,6 +83,12 @@ void aq_fh_limit_local(struct aq_fh *fh, uint64_t local_bytes)
     aq_fh_plan_quotas(fh);
 }
 
+void aq_fh_limit_remote(struct aq_fh *fh, uintptr_t start, uintptr_t end)
+{
+    fh->reach_start = start;
+    fh->reach_end = end;
+}
+
 int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, void *arg,
                struct aq_fh **fh_out)
 {
@@ -99,6 +105,7 @@ int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, v
     fh->ops = *ops;
     fh->arg = arg;
     fh->head.memmon = config->memmon;
+    aq_fh_limit_remote(fh, 0, UINTPTR_MAX);
     aq_fh_plan_quotas(fh);
     fh->peer = calloc(config->size, sizeof(*fh->peer));
     if (fh->peer == NULL || !aq_fh_index_open(&fh->index)) {

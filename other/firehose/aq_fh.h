@@ -96,6 +96,10 @@ struct aq_fh_config {
  * of them. */
 void aq_fh_limit_local(struct aq_fh *fh, uint64_t local_bytes);
 
+/** aq_fh_limit_remote - peers get references to memory in [start, end) only, whole pages; before
+ * the first move of a peer. Beyond it they are told that it cannot be pinned. */
+void aq_fh_limit_remote(struct aq_fh *fh, uintptr_t start, uintptr_t end);
+
 /** aq_fh_open - a rank's manager. arg is passed to the operations. AQ_OK, or negative and
  * logged. */
 int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, void *arg,
@@ -249,6 +253,16 @@ static inline bool aq_fh_is_quiet(const struct aq_fh *fh)
         return true;
     return (head->memmon == NULL || !aq_fh_memmon_behind(head->memmon))
            && atomic_load_explicit(&head->recalls, memory_order_acquire) == 0;
+}
+
+/** aq_fh_is_recalling - has a peer still to be told of memory that aq_fh_invalidate() was called
+ * for? Until it has, it may use its reference. Poll and ask again. */
+static inline bool aq_fh_is_recalling(const struct aq_fh *fh)
+{
+    /* acquire: pairs with the release that counts a recall as noted */
+    return atomic_load_explicit(&((struct aq_fh_head *)(uintptr_t)fh)->recalls,
+                                memory_order_acquire)
+           != 0;
 }
 
 /** aq_fh_settle - let the memory monitor catch up: afterwards aq_fh_invalidate() has been called

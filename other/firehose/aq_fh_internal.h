@@ -129,6 +129,7 @@ struct aq_fh {
     uint32_t quota_regions, quota_slots;
     size_t remote_region, local_region; /* what small misses grow to */
     size_t remote_chunk, local_chunk;   /* the largest regions */
+    uintptr_t reach_start, reach_end;   /* what peers may get references to */
     aq_lock lock;                       /* the local one, for all below */
     struct aq_fh_index index;
     struct aq_fh_list order;      /* READY and MAKING, without references, oldest first */

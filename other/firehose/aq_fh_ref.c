@@ -346,6 +346,18 @@ static size_t aq_fh_move_carry(const struct aq_fh_move *move, struct aq_fh_wire_
     return reply->data;
 }
 
+/* Cuts what the peer asks for beyond what it needs. False: it needs what peers may not reach. */
+static bool aq_fh_move_clip(const struct aq_fh *fh, struct aq_fh_plan *plan)
+{
+    if (plan->start < fh->reach_start || plan->end > fh->reach_end)
+        return false;
+    if (plan->want_start < fh->reach_start)
+        plan->want_start = fh->reach_start;
+    if (plan->want_end > fh->reach_end)
+        plan->want_end = fh->reach_end;
+    return true;
+}
+
 static size_t aq_fh_move_serve(struct aq_fh *fh, struct aq_fh_peer *peer, const void *msg,
                                size_t nbytes, void *answer)
 {
@@ -370,7 +382,9 @@ static size_t aq_fh_move_serve(struct aq_fh *fh, struct aq_fh_peer *peer, const 
      * by the quota that the message offers. A region that is granted without pinning takes that
      * quota too, and its local charge goes. */
     aq_fh_dereg_pending(fh, &pending);
-    if (move.wire.kind == AQ_FH_MOVE) {
+    if (move.wire.kind == AQ_FH_MOVE && !aq_fh_move_clip(fh, &move.plan)) {
+        reply.rc = AQ_ERR_RESOURCE; /* the peer sends its bytes in messages */
+    } else if (move.wire.kind == AQ_FH_MOVE) {
         aq_lock_acquire(&fh->lock);
         if (!aq_fh_move_reply(fh, peer, &move, &reply))
             return aq_fh_bad(peer, "a move that exceeds its share");

@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define CLASSES 64
 
@@ -25,6 +23,7 @@ struct block {
 struct aq_armci_heap {
     char *base;
     size_t size;
+    aq_armci_give_back *give_back;
     size_t used;
     size_t nused;
     struct block *first;
@@ -124,7 +123,7 @@ static struct block *table_remove(struct aq_armci_heap *heap, const void *addr)
     return NULL;
 }
 
-struct aq_armci_heap *aq_armci_heap_create(void *base, size_t size)
+struct aq_armci_heap *aq_armci_heap_create(void *base, size_t size, aq_armci_give_back *give_back)
 {
     struct aq_armci_heap *heap = calloc(1, sizeof(*heap));
     struct block *all = calloc(1, sizeof(*all));
@@ -142,6 +141,7 @@ struct aq_armci_heap *aq_armci_heap_create(void *base, size_t size)
     }
     heap->base = base;
     heap->size = size;
+    heap->give_back = give_back;
     *all = (struct block){ .addr = base, .size = size, .is_free = true };
     heap->first = all;
     class_insert(heap, all);
@@ -220,18 +220,11 @@ static struct block *join(struct aq_armci_heap *heap, struct block *below, struc
     return below;
 }
 
-/* Returns the pages of a free block to the system: MADV_REMOVE works on shared memory,
- * MADV_DONTNEED on private memory. */
-static void give_back(struct block *block)
+static void give_back(struct aq_armci_heap *heap, struct block *block)
 {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t begin = ((uintptr_t)block->addr + page - 1) & ~(page - 1);
-    const uintptr_t end = ((uintptr_t)block->addr + block->size) & ~(page - 1);
-
-    if (block->touched < AQ_ARMCI_HEAP_RETURN || end <= begin)
+    if (block->touched < AQ_ARMCI_HEAP_RETURN)
         return;
-    if (madvise((void *)begin, end - begin, MADV_REMOVE) != 0)
-        madvise((void *)begin, end - begin, MADV_DONTNEED);
+    heap->give_back(block->addr, block->size);
     block->touched = 0;
 }
 
@@ -252,7 +245,7 @@ int aq_armci_heap_free(struct aq_armci_heap *heap, void *ptr)
     }
     if (block->below != NULL && block->below->is_free)
         block = join(heap, block->below, block);
-    give_back(block);
+    give_back(heap, block);
     class_insert(heap, block);
     return 0;
 }

@@ -20,9 +20,11 @@
 
 struct aq_armci_heap;
 
-/* Makes a heap of [base, base+size), whose pages have not been touched. NULL: no memory for its
- * lists. */
-struct aq_armci_heap *aq_armci_heap_create(void *base, size_t size);
+/* Makes a heap of [base, base+size), whose pages have not been touched. give_back returns pages to
+ * the system, as far as they are inside the range that it gets; their content is lost. NULL: no
+ * memory for the lists. */
+typedef void aq_armci_give_back(void *addr, size_t bytes);
+struct aq_armci_heap *aq_armci_heap_create(void *base, size_t size, aq_armci_give_back *give_back);
 void aq_armci_heap_destroy(struct aq_armci_heap *heap);
 
 /* Allocates bytes > 0, aligned to AQ_ARMCI_HEAP_ALIGN. NULL: no free block is large enough. */

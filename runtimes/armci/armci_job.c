@@ -110,6 +110,7 @@ static void choose_settings(void)
     /* A rank that has left main does not end the other ranks, which may still be in MPI calls or in
      * another part of the program. */
     setenv("GASNET_EXITTIMEOUT", "86400", 0);
+    setenv("AQ_IBV_REGISTER", "demand", 0); /* the segment is large, and most of it free */
     MPI_Query_thread(&level);
     if (conduit != NULL && strcmp(conduit, "mpi") == 0 && level < MPI_THREAD_MULTIPLE) {
         /* the service thread may not call MPI: targets make progress in their own calls only */
@@ -181,6 +182,11 @@ static void find_peers(void)
     }
 }
 
+static void give_back(void *addr, size_t bytes)
+{
+    (void)aqueduct_segment_discard(addr, bytes); /* a network that has pinned it keeps it */
+}
+
 /* Attaches the largest segment possible, since later ARMCI_Malloc calls are not known. Its pages
  * take memory only when they are touched. */
 static void attach_segment(void)
@@ -196,7 +202,7 @@ static void attach_segment(void)
     if (size <= head || gex_Segment_Attach(&segment, aq_armci.tm, size) != GASNET_OK)
         aq_armci_fatal("no memory for others can be had (GASNET_MAX_SEGSIZE)");
     base = gex_Segment_QueryAddr(segment);
-    aq_armci.heap = aq_armci_heap_create(base + head, size - head);
+    aq_armci.heap = aq_armci_heap_create(base + head, size - head, give_back);
     if (aq_armci.heap == NULL)
         aq_armci_fatal("no memory for the list of allocations");
 }

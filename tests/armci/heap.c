@@ -30,10 +30,18 @@ static int is_intact(int i)
     return 1;
 }
 
+/* What is given back loses its content. */
+static size_t given_back;
+static void give_back(void *addr, size_t bytes)
+{
+    memset(addr, 0xee, bytes);
+    given_back += bytes;
+}
+
 int main(void)
 {
     char *base = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    struct aq_armci_heap *heap = aq_armci_heap_create(base, BYTES);
+    struct aq_armci_heap *heap = aq_armci_heap_create(base, BYTES, give_back);
     int wrong = 0, refused = 0;
 
     for (int turn = 0; turn < 20000; turn++) {
@@ -63,6 +71,6 @@ int main(void)
     wrong +=
         aq_armci_heap_alloc(heap, BYTES + 1) != NULL || aq_armci_heap_alloc(heap, BYTES) != base;
     aq_armci_heap_destroy(heap);
-    printf("%d wrong, %d refused\n", wrong, refused);
-    return wrong != 0 || refused == 0;
+    printf("%d wrong, %d refused, %zu bytes given back\n", wrong, refused, given_back);
+    return wrong != 0 || refused == 0 || given_back < BYTES;
 }

@@ -157,6 +157,46 @@ static void do_large(gex_Rank_t me, gex_Rank_t size)
     CHECK(memcmp(there, back, LARGE) == 0);
 }
 
+/* Pages go back and come again, zero; what peers put there afterwards is what the owner finds.
+ * Where they are pinned nothing happens. */
+static void do_discard(gex_Rank_t me, gex_Rank_t size)
+{
+    enum { FIRST = 12, LAST = 14 }; /* pages */
+    const gex_Rank_t next = (me + 1) % size;
+    char *own = gex_Segment_QueryAddr(segment), value = (char)(1 + me), got = 0;
+    const char *expected = getenv("TEST_DISCARD");
+    void *owner;
+    uintptr_t bytes;
+    int rc;
+
+    CHECK(gex_Segment_QueryBound(tm, next, &owner, NULL, &bytes) == 0);
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0)); /* the ranks are done with what they did before */
+    memset(own, 1, (FIRST + 1) * (size_t)GASNET_PAGESIZE);
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    for (int page = FIRST; page <= LAST; page++)
+        gex_RMA_PutBlocking(tm, next, (char *)owner + page * GASNET_PAGESIZE, &value, 1, 0);
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    rc = aqueduct_segment_discard(own + FIRST * GASNET_PAGESIZE - 8,
+                                  (LAST - FIRST + 1) * (size_t)GASNET_PAGESIZE + 16);
+    CHECK(rc == (expected != NULL ? atoi(expected) : GASNET_OK));
+    CHECK((own[FIRST * GASNET_PAGESIZE] == 0) == (rc == GASNET_OK));
+    CHECK(own[FIRST * GASNET_PAGESIZE - 1] == 1);
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    value = (char)(value + 100);
+    for (int page = FIRST; page <= LAST; page++)
+        gex_RMA_PutBlocking(tm, next, (char *)owner + page * GASNET_PAGESIZE, &value, 1, 0);
+    gex_RMA_GetBlocking(tm, &got, next, (char *)owner + LAST * GASNET_PAGESIZE, 1, 0);
+    CHECK(got == value);
+    gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    for (int page = FIRST; page <= LAST; page++)
+        CHECK(own[page * GASNET_PAGESIZE] == (char)(101 + (me + size - 1) % size));
+    if (job == 1) { /* each is logged */
+        CHECK(aqueduct_segment_discard(own - 1, 2) == GASNET_ERR_BAD_ARG);
+        CHECK(aqueduct_segment_discard(own, 17 * (size_t)GASNET_PAGESIZE) == GASNET_ERR_BAD_ARG);
+    }
+    CHECK(aqueduct_segment_discard(own + 1, 100) == GASNET_OK); /* no whole page: nothing */
+}
+
 /* Objects that are left for the end of the job to free, and some that are not. */
 static void do_objects(gex_Rank_t me, gex_Rank_t size)
 {
@@ -212,6 +252,7 @@ static void work(void)
     do_objects(me, size);
     do_strided(me, size);
     do_large(me, size);
+    do_discard(me, size);
 }
 
 static void end(void)

@@ -437,6 +437,31 @@ static void test_chunks(void **state)
     }
 }
 
+/* Peers that may reach a part of the memory get nothing beyond it, and no region grows past its
+ * ends. */
+static void test_reach(void **state)
+{
+    static const uint32_t outside[] = { 9, 20, 300 };
+    struct sim *sim = sim_new(2, &config, false);
+    unsigned missed = 0;
+
+    (void)state;
+    aq_fh_limit_remote(sim->rank[1].fh, at(sim, 1, 10), at(sim, 1, 20));
+    for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
+        struct aq_fh_request request = wish_for(sim, outside[i], 8, true);
+
+        assert_true(ask(sim, &request));
+        assert_true(request.rc < 0);
+        assert_null(request.hold.region);
+        assert_int_equal(request.carried, 0);
+    }
+    for (uint32_t page = 10; page < 20; page++)
+        missed += touch(sim, page, true);
+    assert_int_equal(missed, 4); /* at 10, 11, 13 and 17, which would take the pages up to 24 */
+    assert_int_equal(counts_of(sim, 1).remote_charged, 10 * PAGE);
+    sim_free(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_shared_region), cmocka_unit_test(test_shared_region_too_large),
         cmocka_unit_test(test_bad_messages),  cmocka_unit_test(test_too_small),
         cmocka_unit_test(test_budget),        cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_reach),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

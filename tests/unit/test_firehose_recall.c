@@ -39,6 +39,26 @@ static void test_recall(void **state)
     sim_free(sim);
 }
 
+/* Whoever gives pages back waits until the peer has forgotten their region. */
+static void test_discard(void **state)
+{
+    struct sim *sim = sim_new(2, &config, false);
+    struct aq_fh *fh = sim->rank[1].fh;
+
+    (void)state;
+    assert_true(touch(sim, 20, true));
+    aq_fh_invalidate(fh, at(sim, 1, 21), 10 * PAGE);
+    assert_false(aq_fh_is_recalling(fh));
+    aq_fh_invalidate(fh, at(sim, 1, 10), 11 * PAGE);
+    assert_true(aq_fh_is_recalling(fh));
+    aq_fh_progress(fh);
+    assert_true(aq_fh_is_recalling(fh));
+    sim_drain(sim);
+    assert_false(aq_fh_is_recalling(fh));
+    assert_true(touch(sim, 20, true));
+    sim_free(sim);
+}
+
 /* Deliver the message of a kind: an answer, or a request. */
 static void deliver(struct sim *sim, bool is_answer, uint8_t kind)
 {
@@ -294,6 +314,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recall),
+        cmocka_unit_test(test_discard),
         cmocka_unit_test(test_recall_overtakes),
         cmocka_unit_test(test_recall_while_leaving),
         cmocka_unit_test(test_gone_while_pinned),
