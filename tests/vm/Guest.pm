@@ -9,7 +9,7 @@ use POSIX qw(:sys_wait_h setsid);
 use Time::HiRes qw(sleep);
 
 our @EXPORT = qw($build $out $verbose enter leave run job job_unprivileged start finish ranks_of kill_rank leftovers pair
-                 perftest perftest_result perftest_mean json_rows peer_device peer_address ports_of_wire launcher follow
+                 perftest perftest_result perftest_mean json_rows read_file peer_device peer_address ports_of_wire launcher follow
                  judge skip);
 our ($build, $out, $verbose) = ('', '', 0);
 

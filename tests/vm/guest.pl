@@ -293,22 +293,61 @@ sub suite_restart {
     %env = (%env, TEST_SANITIZER => 1, TEST_RSS_KB => 65536,
             ASAN_OPTIONS => join(':', grep { defined } $ENV{ASAN_OPTIONS}, 'quarantine_size_mb=8'))
         if ($ENV{AQ_CONFIG} // '') =~ /asan|tsan/;
-    my @cases = (['seq', 2, 'again', 100, 0], ['par', 2, 'again', 25, 0], ['par', 4, 'halves', 2, 0],
+        my @cases = (['seq', 2, 'again', 100, 0], ['par', 2, 'again', 25, 0], ['par', 4, 'halves', 2, 0],
                  ['seq', 4, 'turns', 1, 0], ['par', 3, 'members', 1, 0], ['par', 2, 'failed', 1, 3],
                  ['seq', 3, 'killed', 1, 137, qr/was lost/]);
-    for my $case (@cases) {
-        my ($mode, $n, $name, $count, $status, $words) = @$case;
-        my $text = run(\%env, 300, "$build/tests/restart/restart-$mode", $n, $name, $count);
+    my %on_demand = (AQ_IBV_REGISTER => 'demand', TEST_DISCARD => 0);
+    for my $case (['seq', 2, 'again', 20, 0, qr/^/, %on_demand], ['par', 3, 'members', 1, 0, qr/^/, %on_demand],
+                  @cases) {
+        my ($mode, $n, $name, $count, $status, $words, %more) = @$case;
+        # GASNET_ERR_RESOURCE: the whole segment is pinned
+        my $text = run({%env, TEST_DISCARD => 10002, %more}, 300, "$build/tests/restart/restart-$mode", $n, $name, $count);
         my $code = $? >> 8;
         my $held = $text =~ /^# after all: (.*)/m ? ": $1" : '';
-        judge("restart-$mode: $name, $n processes$held", "$text# exit status $code, expected $status\n",
+        judge("restart-$mode: $name, $n processes" . (%more ? ', registering on demand' : '') . $held, "$text# exit status $code, expected $status\n",
               $code == $status && ($? & 127) == 0 && $text =~ ($words // qr/^/));
+    }
+}
+
+# armci_job NAME, RANKS, ARGUMENT...: what the program says, started by mpirun
+sub armci_job {
+    my ($name, $n, @arguments) = @_;
+    open my $file, '<', "$out/armci/mpirun" or return '';
+    chomp(my $mpirun = <$file>);
+    my %env = (AQ_MODULE_DIR => "$build/modules",
+               OMPI_ALLOW_RUN_AS_ROOT => 1, OMPI_ALLOW_RUN_AS_ROOT_CONFIRM => 1,
+               OMPI_MCA_rmaps_base_oversubscribe => 1, $guest eq 'wire' ? ports_of_wire() : ());
+    return run(\%env, 400, $mpirun, '-n', $n, "$out/armci/$name", @arguments);
+}
+
+sub suite_armci {
+    my @cases = (['transfers', 'short'], ['handles'], ['memory'], ['sync'], ['messages'], ['programs'],
+                 ['accumulate', 20000], ['protocols', 'put_direct', 'put_buffered'], ['parts', 'again']);
+    for my $case (@cases) {
+        my ($name, @arguments) = @$case;
+        my $n    = $name eq 'parts' ? 3 : 2;
+        my $text = armci_job($name, $n, @arguments);
+        my $code = $?;
+        judge("armci: @$case, $n ranks", $text, $code == 0 && $n == (() = $text =~ /of $n right/g));
+    }
+}
+
+sub suite_ga {
+    return skip('ga', 'needs Open MPI, Global Arrays and ARMCI-MPI') unless -x "$out/armci/arrays-c";
+    my $expected = read_file("$out/armci/arrays-c-expected");
+    for my $when ('demand', 'attach') {
+        local $ENV{AQ_IBV_REGISTER} = $when;
+        my $text = armci_job('arrays-c', 2);
+        my $code = $?;
+        judge("ga: arrays-c, 2 ranks, AQ_IBV_REGISTER $when", "$text--- expected\n$expected",
+              $code == 0 && $expected ne '' && $text eq $expected);
     }
 }
 
 my %suite = (sanity => \&suite_sanity, conformance => \&suite_conformance, reference => \&suite_reference,
              stress => \&suite_stress, ft => \&suite_ft, kill => \&suite_kill, lost => \&suite_lost,
              down => \&suite_down, limits => \&suite_limits, fences => \&suite_fences, leave => \&suite_leave,
-             restart => \&suite_restart, bench => \&suite_bench, pin => \&suite_pin, units => \&suite_units);
+             restart => \&suite_restart, armci => \&suite_armci, ga => \&suite_ga,
+             bench => \&suite_bench, pin => \&suite_pin, units => \&suite_units);
 $suite{$_}->() for @suites;
 leave();

@@ -22,6 +22,8 @@
 #           leave   ranks end one after the other: the last does not wait for ranks that have ended
 #           fences  puts over another device than messages are fenced, or not, as configured (guest rails)
 #           restart  jobs over groups that end while their processes go on: nothing is left of them
+#           armci  the programs of libarmci
+#           ga     a program of Global Arrays over libarmci, its results beside those of ARMCI-MPI
 #           pin     puts from memory that was never registered, with and without overlap
 #           bench   aq-bench beside perftest, on the same device, in the same boot
 #           units   the unit tests, on the guest's kernel
@@ -42,7 +44,7 @@ my $here;
 BEGIN { $here = abs_path(dirname($0)) }
 
 my %rxe = (one => [], rails => ['--rxe', 2], wire => ['--rxe', 2], hosts => ['--hosts', 2]);
-my @known = qw(sanity conformance reference stress ft kill lost down limits leave fences restart pin bench units);
+my @known = qw(sanity conformance reference stress ft kill lost down limits leave fences restart armci ga pin bench units);
 my (@guests, @suites, $quick, $filter, $seconds, $keep, $verbose);
 my ($ranks, $timeout, $near) = ('2,4', 1800, 1);
 
@@ -61,7 +63,7 @@ GetOptions('guest=s' => \@guests, 'suite=s' => \@suites, 'n=s' => \$ranks, 'filt
            'keep=s' => \$keep, 'verbose' => \$verbose, 'help' => \&help) && !@ARGV
     or die "run.pl: its options: run.pl --help\n";
 @guests = ('one') unless @guests;
-@suites = grep { !/^(reference|lost|down|fences|restart|pin|bench|units)$/ } @known unless @suites;
+@suites = grep { !/^(reference|lost|down|fences|restart|armci|ga|pin|bench|units)$/ } @known unless @suites;
 for my $guest (@guests) { die "run.pl: no guest $guest; there are @{[sort keys %rxe]}\n" unless $rxe{$guest} }
 for my $suite (@suites) {
     my $name = $suite;
@@ -93,6 +95,16 @@ sub verdict {
     print $good ? 'ok' : 'not ok', " $count - $text\n";
 }
 
+# Programs are built here, and run by the guest.
+sub build_armci {
+    my ($guest, $folder) = @_;
+    local @ENV{qw(AQ_SRC AQ_BUILD)} = (abs_path("$here/../.."), $build);
+    mkdir "$folder/armci";
+    my $said = `sh '$here/armci.sh' '$folder/armci' 2>&1`;
+    verdict($? == 0, "$guest: programs of libarmci build");
+    print "# $_\n" for $? ? split /\n/, $said : ();
+}
+
 # One guest from boot to end: its lines, numbered anew; its last one tells that none is missing.
 sub run_guest {
     my ($guest) = @_;
@@ -102,6 +114,7 @@ sub run_guest {
                    defined $filter ? ('--filter', $filter) : (), defined $seconds ? ('--seconds', $seconds) : (),
                    map { ('--suite', $_) } @suites);
     my $out = $keep // $folder;
+    build_armci($guest, $out) if grep { /^(armci|ga)$/ } @suites;
     my @command = ("$here/rxe-vm", '--timeout', $timeout, '--mem', 3072, '--console', "$folder/console", '--rw', $out,
                    $verbose ? '-v' : (), @{$rxe{$guest}}, '--', $^X, "$here/guest.pl", '--build', $build, '--out', $out,
                    @options);
