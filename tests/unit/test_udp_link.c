@@ -330,7 +330,8 @@ static void test_rtt_measured(void **state)
 
 /* --- who waits --- */
 
-/* A side that serves no requests takes everything else; once it serves them, they come. */
+/* A side that serves no requests says so and takes everything else: refused requests are not lost,
+ * and slow nothing down. Once it serves them, they come. */
 static void test_refused_requests(void **state)
 {
     (void)state;
@@ -348,8 +349,14 @@ static void test_refused_requests(void **state)
         assert_int_equal(end->acked[AQ_UDP_REQUEST], 0);
         assert_int_equal(end->acked[AQ_UDP_REPLY], 500);
         assert_int_equal(end->acked[AQ_UDP_RMA], 500);
+        assert_true(end->link.peer_full);
+        if (end->out.loss == 0) {
+            assert_int_equal(end->link.counts.lost, 0);
+            assert_int_equal(end->link.counts.cuts, 0);
+        }
         sim->end[1].refuses = false;
         sim_finish(sim, 10 * SIM_S);
+        assert_false(end->link.peer_full);
         sim_free(sim);
     }
 }
