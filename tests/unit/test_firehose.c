@@ -126,7 +126,8 @@ static void test_streams(void **state)
     sim_free(sim);
 }
 
-/* What lies between two small regions is taken in with them if it is no larger than they are. */
+/* What lies between two small regions is taken in with them if it is no larger than they are. The
+ * target unpins the two: nothing would ever use them. */
 static void test_coalescing(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
@@ -139,6 +140,8 @@ static void test_coalescing(void **state)
     assert_true(touch(sim, 71, true));
     assert_false(touch(sim, 73, true)); /* all of 64 to 75 is one region now */
     assert_int_equal(counts_of(sim, 1).remote_charged, 12 * PAGE);
+    assert_int_equal(counts_of(sim, 1).reg_bytes, 12 * PAGE);
+    assert_int_equal(counts_of(sim, 1).reg_regions, 1);
     sim_free(sim);
 }
 
