@@ -238,10 +238,13 @@ bool lu_factor(struct lu *lu)
 {
     const int nb = lu->grid->nb;
     struct step step = { .lu = lu };
-    bool memory = panel_create(&step.column, lu, false) & panel_create(&step.row, lu, true);
+    /* both, so that both can be destroyed */
+    const bool column = panel_create(&step.column, lu, false);
+    const bool row = panel_create(&step.row, lu, true);
+    bool memory;
 
     step.list = malloc((size_t)(lu->grid->owned[lu->rank] + 1) * sizeof(int));
-    memory = memory && step.list != NULL;
+    memory = column && row && step.list != NULL;
     if (memory) {
         for (int at = 0; at < nb * nb; at++)
             if (lu->grid->owner[at] == lu->rank)
