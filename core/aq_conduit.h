@@ -176,9 +176,10 @@ struct aq_conduit_ops {
     /* This process binds a segment to a further endpoint: from now on its memory, of whatever kind
      * (segment->mk), is a target of put and get. AQ_OK or negative, logged. */
     int (*segment_bind)(const struct aq_segment *segment);
-    /* Gives whole pages of this process's segment back to the system: aq_segment_drop_pages().
-     * AQ_OK; or AQ_ERR_RESOURCE, without effect, if the network has them pinned. May poll; returns
-     * when no peer can reach the old pages any more. */
+    /* Gives whole pages of this process's segment back to the system. AQ_OK; or AQ_ERR_RESOURCE
+     * without effect. Core calls the remote table's: it calls the local table's, which drops the
+     * pages, unless the network has them pinned; it may poll, and returns when no peer can reach
+     * the old pages any more. */
     int (*segment_discard)(void *addr, size_t nbytes);
     /* Do long messages of any length reach memory of jobrank that is bound and not mapped? */
     bool (*segment_reaches)(gex_Rank_t jobrank);

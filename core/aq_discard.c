@@ -2,14 +2,10 @@
  * aq_discard.c - pages of the own segment that go back to the system: aqueduct_segment_discard().
  *
  * Threads   any
- * Uses      the conduit table, which knows what the network has pinned
+ * Uses      the conduit tables: the remote one knows what the network has pinned, the local one
+ *           what the pages are
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#define _GNU_SOURCE 1
-#include "core/aq_discard.h"
-
-#include <sys/mman.h>
-
 #include "aqueduct.h"
 
 #include "base/aq_log.h"
@@ -19,19 +15,15 @@
 #include "core/aq_job.h"
 #include "core/aq_thread.h"
 
-void aq_discard_pages(void *addr, size_t nbytes)
-{
-    /* The first works on shared memory only, and frees what all ranks have mapped. */
-    if (madvise(addr, nbytes, MADV_REMOVE) != 0)
-        (void)madvise(addr, nbytes, MADV_DONTNEED);
-}
-
 int aqueduct_segment_discard(void *addr, size_t bytes)
 {
     const struct aq_bound own = { aq_job.segment.base, aq_job.segment.size };
     uintptr_t begin, end;
 
     aq_check_started(__func__);
+#if GASNET_DEBUG
+    aq_thread_check_main("aqueduct_segment_discard");
+#endif
     if (!aq_job.attached || bytes == 0 || !aq_bounds_contain(&own, addr, bytes))
         return aq_rc_to_gasnet(aq_fail(AQ_ERR_ARG,
                                        "%s: [%p, +%zu) is not inside the segment of this process",

@@ -9,7 +9,7 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "core/aq_discard.h"
+#include "core/aq_job.h"
 
 /* A job has reached an entry that it must not reach: an internal error. */
 static _Noreturn __attribute__((cold)) void aq_nosup_reached(const char *entry)
@@ -42,8 +42,7 @@ int aq_nosup_segment_ready(void)
 
 int aq_nosup_segment_discard(void *addr, size_t nbytes)
 {
-    aq_discard_pages(addr, nbytes);
-    return AQ_OK;
+    return aq_job.local->segment_discard(addr, nbytes);
 }
 
 void aq_nosup_segment_detach(void)

@@ -21,7 +21,7 @@ int aq_nosup_segment_attach(uintptr_t size, void **base_io); /* AQ_OK */
 int aq_nosup_segment_ready(void);                            /* AQ_OK */
 void aq_nosup_segment_detach(void);
 int aq_nosup_segment_bind(const struct aq_segment *segment); /* AQ_OK */
-int aq_nosup_segment_discard(void *addr, size_t nbytes);     /* AQ_OK; no page is pinned */
+int aq_nosup_segment_discard(void *addr, size_t nbytes);     /* the local table's */
 bool aq_nosup_segment_reaches(gex_Rank_t jobrank);           /* true */
 void aq_nosup_exit(uint64_t max_ns);
 unsigned aq_nosup_poll(bool replies_only);       /* 0 */

@@ -34,7 +34,7 @@ AQ_BEGIN_DECLS
  * Context  no job is running in this process
  * Returns  GASNET_OK, or GASNET_ERR_BAD_ARG: a rank outside the size, a function that is missing,
  *          a job that is running
- * Test: tests/jobs.
+ * Test: tests/restart.
  */
 AQ_PUBLIC int aqueduct_job_group(const struct aqueduct_group *group, const char *conduit);
 
@@ -47,7 +47,7 @@ AQ_PUBLIC int aqueduct_job_group(const struct aqueduct_group *group, const char 
  *          use that of one of them
  * Returns  GASNET_OK or as gex_Client_Init(). A job that cannot start ends the process, with a
  *          message
- * Test: tests/jobs.
+ * Test: tests/restart.
  */
 static inline AQ_UNUSED int aqueduct_job_start(const struct aqueduct_group *group,
                                                const char *conduit, gex_Client_t *client_p,
@@ -70,7 +70,7 @@ static inline AQ_UNUSED int aqueduct_job_start(const struct aqueduct_group *grou
  * Context  collective over the group; not in a handler, not holding an HSL
  * Returns  GASNET_OK; GASNET_ERR_NOT_INIT without a job; GASNET_ERR_RESOURCE for a job that a
  *          launcher has started, or over a conduit that cannot end a job; that job then goes on
- * Test: tests/jobs.
+ * Test: tests/restart.
  */
 AQ_PUBLIC int aqueduct_job_end(void);
 
@@ -79,7 +79,7 @@ AQ_PUBLIC int aqueduct_job_end(void);
  * Context  any thread, any time outside of a start or end
  * Returns  1; 0 if aqueduct_job_end() would return an error: no job is running, a launcher has
  *          started it, or its conduit cannot be shut down
- * Test: tests/jobs.
+ * Test: tests/restart.
  */
 AQ_PUBLIC int aqueduct_job_can_end(void);
 
@@ -87,7 +87,7 @@ AQ_PUBLIC int aqueduct_job_can_end(void);
  * aqueduct_job_is_running - ask whether a job is running, whether a launcher or a group started it.
  * Context  as above
  * Returns  1 between the start and the end of a job, else 0
- * Test: tests/jobs.
+ * Test: tests/restart.
  */
 AQ_PUBLIC int aqueduct_job_is_running(void);
 
@@ -98,11 +98,13 @@ AQ_PUBLIC int aqueduct_job_is_running(void);
  * touched once stays in memory until the job ends.
  * addr, bytes  inside the segment that gex_Segment_Attach() made
  * Context  no operation or message, of any process, reads or writes the range during the call; may
- *          poll and run handlers; not in a handler, not holding an HSL
- * Returns  GASNET_OK; GASNET_ERR_BAD_ARG outside the segment; GASNET_ERR_RESOURCE if a network has
- *          pinned the pages: they stay as they are. Over ibv that is so unless AQ_IBV_REGISTER is
- *          demand, over mpi if MPI has a window over the segments of several hosts
- * Test: tests/jobs.
+ *          poll and run handlers, and waits, over ibv, until processes that have transferred from
+ *          or to the range have polled; not in a handler, not holding an HSL
+ * Returns  GASNET_OK; GASNET_ERR_BAD_ARG outside the segment; GASNET_ERR_RESOURCE if the pages stay
+ *          as they are: the network may have pinned them (ibv, unless AQ_IBV_REGISTER is demand;
+ *          mpi between several hosts), the program has locked them, or they are reserved huge
+ *          pages, which another program could take
+ * Test: tests/restart.
  */
 AQ_PUBLIC int aqueduct_segment_discard(void *addr, size_t bytes);
 

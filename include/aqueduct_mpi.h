@@ -46,7 +46,7 @@ static inline AQ_UNUSED void aqueduct_mpi_abort(void *ctx, int code)
  * group_out  for aqueduct_job_start()
  * Context    MPI has been started; not collective
  * Errors     those of MPI, as the communicator's error handler says
- * Test: tests/jobs.
+ * Test: tests/restart.
  */
 static inline AQ_UNUSED void aqueduct_mpi_group(MPI_Comm *comm, struct aqueduct_group *group_out)
 {

@@ -59,6 +59,7 @@ AC_DEFUN([AQ_RUNTIME_ARMCI],
 [AC_ARG_ENABLE([armci], [AS_HELP_STRING([--disable-armci], [do without libarmci, for Global Arrays])])
 aq_armci=no
 AS_IF([test "x$enable_armci" = xno], [AQ_SUMMARY_OFF([armci], [switched off])],
+  [test "x$enable_mpi" = xno], [AQ_SUMMARY_OFF([armci], [Global Arrays; needs the mpi conduit, which is switched off])],
   [test "x$MPI_MODULE_CC" = x], [AQ_SUMMARY_OFF([armci], [Global Arrays; needs an MPI], [libopenmpi-dev openmpi-bin])],
   [test "x$enable_par" = xno], [AQ_SUMMARY_OFF([armci], [Global Arrays; needs par])],
   [test "x$aq_segment" = xeverything], [AQ_SUMMARY_OFF([armci], [Global Arrays; needs segment fast or large])],

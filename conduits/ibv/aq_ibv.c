@@ -42,7 +42,6 @@
 #include "conduits/ibv/aq_ibv_end.h"
 #include "conduits/ibv/aq_ibv_firehose.h"
 #include "conduits/ibv/aq_ibv_progress.h"
-#include "core/aq_discard.h"
 #include "core/aq_nosup.h"
 #include "core/aq_poll.h"
 #include "extended/aq_ref.h"
@@ -175,11 +174,12 @@ static int aq_ibv_segment_ready(void)
  * dropped, too. */
 static int aq_ibv_segment_discard(void *addr, size_t nbytes)
 {
-    if (!aq_ibv_segments.on_demand)
-        return AQ_ERR_RESOURCE;
-    aq_discard_pages(addr, nbytes);
-    aq_ibv_firehose_discard(addr, nbytes);
-    return AQ_OK;
+    const int rc =
+        aq_ibv_segments.on_demand ? aq_job.local->segment_discard(addr, nbytes) : AQ_ERR_RESOURCE;
+
+    if (rc == AQ_OK)
+        aq_ibv_firehose_discard(addr, nbytes);
+    return rc;
 }
 
 /* --- progress --- */

@@ -42,7 +42,8 @@ static inline unsigned aq_ibv_am_reserve(unsigned channel, uint8_t handler)
 #if GASNET_SEGMENT_EVERYTHING
     return channel == AQ_IBV_REQUEST && handler != AQ_HIDX_FIREHOSE;
 #else
-    (void)channel, (void)handler; /* peers have no references to memory through firehose */
+    (void)channel, (void)handler; /* no handler waits for firehose: memory of a segment goes only by
+                                   * aqueduct_segment_discard(), which no handler calls */
     return 0;
 #endif
 }

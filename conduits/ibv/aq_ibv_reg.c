@@ -294,5 +294,6 @@ uint32_t aq_ibv_reg_regions(const struct aq_ibv_net *net)
 
         max = quota < max ? quota : max;
     }
-    return max < 64 ? 64 : (uint32_t)max;
+    /* each peer's quota has at least one */
+    return max < 64 + 2 * (uint64_t)aq_job.size ? 64 + 2 * aq_job.size : (uint32_t)max;
 }

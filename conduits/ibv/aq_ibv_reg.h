@@ -1,9 +1,9 @@
 /*
  * aq_ibv_reg.h - memory registration: with each device, of segments, and how much there may be.
  *
- * Three kinds of memory are registered. Buffers of this conduit and the segment stay registered as
- * long as they live. Other memory of the client is registered by firehose (other/firehose), region
- * by region, through aq_ibv_region_register().
+ * Three kinds of memory are registered. Buffers of this conduit stay registered as long as they
+ * live, and so does, by default, the segment. Other memory of the client is registered by firehose
+ * (other/firehose), region by region, through aq_ibv_region_register().
  *
  * Threads   aq_ibv_register() and the regions: any; the rest: start-up's thread. The tables of the
  *           segments are constant afterwards

@@ -259,16 +259,16 @@ int aq_ibv_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                                           .laddr = (void *)(uintptr_t)src,
                                           .raddr = (uintptr_t)dest,
                                           .nbytes = nbytes };
-    size_t copied;
+    const size_t copied = lc_now ? aq_ibv_rma.copy_now : AQ_IBV_COPIED_MAX;
+    const bool is_registered = aq_ibv_is_registered(jobrank, dest, nbytes);
     int rc;
 
-    if (!aq_ibv_is_registered(jobrank, dest, nbytes))
-        return aq_ibv_by_firehose(jobrank, dest, nbytes)
-                   ? aq_ibv_transfer(&wanted, flags)
-                   : aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-    copied = lc_now ? aq_ibv_rma.copy_now : AQ_IBV_COPIED_MAX;
+    if (!is_registered && !aq_ibv_by_firehose(jobrank, dest, nbytes))
+        return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     if (lc_now && nbytes > copied && (flags & GEX_FLAG_IMMEDIATE) != 0)
         return AQ_RETRY; /* its source is free when the device has acknowledged all of it */
+    if (!is_registered)
+        return aq_ibv_transfer(&wanted, flags);
     if (nbytes > copied
         && (lc_now || !aq_ibv_is_one(&wanted)
             || !aq_bounds_contain(&aq_ibv_segments.own, src, nbytes)))

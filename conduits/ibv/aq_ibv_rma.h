@@ -204,8 +204,8 @@ static inline void aq_ibv_firehose_poll(void)
 }
 
 /* May a message or a put leave, to any rank? Not while a peer could still use a reference to memory
- * that this process has unmapped. Where all memory that peers reach is in segments there are no
- * such references. */
+ * that this process has unmapped. Where all memory that peers reach is in segments, memory goes
+ * only by aqueduct_segment_discard(), which waits until no peer can. */
 static inline bool aq_ibv_rma_is_quiet(void)
 {
 #if GASNET_SEGMENT_EVERYTHING

@@ -8,16 +8,12 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
-#include "base/aq_state.h"
 #include "conduits/mpi/aq_mpi_choose.h"
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "core/aq_am.h"
-#include "core/aq_discard.h"
 #include "core/aq_job.h"
 #include "core/aq_poll.h"
-
-static bool aq_mpi_has_window AQ_JOB_STATE;
 
 void aq_mpi_barrier(void)
 {
@@ -60,16 +56,12 @@ static bool aq_mpi_window_open(void *base, uintptr_t size)
 
 int aq_mpi_segment_attach(uintptr_t size, void **base_io)
 {
-    aq_mpi_has_window = aq_mpi_choose_needs_window() && aq_mpi_window_open(*base_io, size);
-    return aq_mpi_choose(aq_mpi_has_window);
+    return aq_mpi_choose(aq_mpi_choose_needs_window() && aq_mpi_window_open(*base_io, size));
 }
 
-/* An MPI library may register the memory of a window with a network's device, and keep it pinned.
- * On one host it uses no device. */
+/* Between hosts an MPI library may have registered memory with a device, for a window or a large
+ * message, and keeps it pinned. */
 int aq_mpi_segment_discard(void *addr, size_t nbytes)
 {
-    if (aq_mpi_has_window && aq_job.host_count > 1)
-        return AQ_ERR_RESOURCE;
-    aq_discard_pages(addr, nbytes);
-    return AQ_OK;
+    return aq_job.host_count > 1 ? AQ_ERR_RESOURCE : aq_job.local->segment_discard(addr, nbytes);
 }

@@ -190,6 +190,9 @@ void aq_shm_fini(void);
 /* Collective over the job: allocates this rank's segment, maps those of the neighborhood, and fills
  * in aq_job.bound for all ranks. */
 int aq_shm_segment_attach(uintptr_t size, void **base_out);
+/* The table's entry. AQ_ERR_RESOURCE: reserved huge pages, which another process could take; or
+ * pages that the program has locked. */
+int aq_shm_segment_discard(void *addr, size_t nbytes);
 /* Unmaps the segments, if any are attached. */
 void aq_shm_segment_detach(void);
 /* --- messages (aq_shm_send.c, aq_shm_recv.c) --- */

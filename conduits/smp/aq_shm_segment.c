@@ -34,6 +34,7 @@
 static struct {
     char *base;
     uint64_t bytes;
+    int discard; /* what madvise() gives pages back by; 0: they stay */
 } aq_shm_mapped AQ_JOB_STATE;
 
 /* What each rank publishes about its segment. */
@@ -141,9 +142,12 @@ static int aq_shm_map_segments(int fd, const struct aq_shm_plan *plan, bool huge
     const bool alone = aq_shm.size == 1 && !huge;
     char *base = MAP_FAILED;
 
+    aq_shm_mapped.discard = alone ? MADV_DONTNEED : huge ? 0 : MADV_REMOVE;
     if (alone)
         base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (alone && base == MAP_FAILED)
+        aq_shm_mapped.discard = MADV_REMOVE;
     /* vm.overcommit_memory=2 and ulimit -d count anonymous memory when it is mapped, but the pages
      * of a file only when they are touched */
     if (base == MAP_FAILED)
@@ -214,6 +218,13 @@ static int aq_shm_exchange_bases(char *base, const struct aq_shm_plan *plan,
     }
     free(bases);
     return rc;
+}
+
+int aq_shm_segment_discard(void *addr, size_t nbytes)
+{
+    if (aq_shm_mapped.discard == 0 || madvise(addr, nbytes, aq_shm_mapped.discard) != 0)
+        return AQ_ERR_RESOURCE;
+    return AQ_OK;
 }
 
 void aq_shm_segment_detach(void)

@@ -220,7 +220,8 @@ static struct aq_fh_region *aq_fh_move_find(const struct aq_fh *fh, const struct
 
         if (node->granule == granule && region->state == AQ_FH_READY
             && (move->wire.write != 0) <= region->write && region->start <= move->plan.start
-            && region->end >= move->plan.end
+            && region->end >= move->plan.end && region->start >= fh->reach_start
+            && region->end <= fh->reach_end
             && aq_fh_size(region) <= (uint64_t)move->wire.pages * AQ_FH_PAGE)
             return region;
     }

@@ -245,8 +245,8 @@ int aq_armci_heap_free(struct aq_armci_heap *heap, void *ptr)
     }
     if (block->below != NULL && block->below->is_free)
         block = join(heap, block->below, block);
-    give_back(heap, block);
     class_insert(heap, block);
+    give_back(heap, block); /* last: handlers may run there */
     return 0;
 }
 

@@ -110,7 +110,10 @@ static void choose_settings(void)
     /* A rank that has left main does not end the other ranks, which may still be in MPI calls or in
      * another part of the program. */
     setenv("GASNET_EXITTIMEOUT", "86400", 0);
-    setenv("AQ_IBV_REGISTER", "demand", 0); /* the segment is large, and most of it free */
+    /* The segment is large, and most of it free. But a first transfer to memory needs its owner's
+     * attention then, which is the service thread's. */
+    if (getenv("GASNET_PROGRESS_THREAD") == NULL)
+        setenv("AQ_IBV_REGISTER", "demand", 0);
     MPI_Query_thread(&level);
     if (conduit != NULL && strcmp(conduit, "mpi") == 0 && level < MPI_THREAD_MULTIPLE) {
         /* the service thread may not call MPI: targets make progress in their own calls only */
@@ -258,10 +261,23 @@ static void start_job(MPI_Comm comm)
     gex_AD_Create(&aq_armci.ad_long, aq_armci.tm, GEX_DT_I64, GEX_OP_FADD | GEX_OP_SWAP, 0);
 }
 
+/* gasnetrun does not tell MPI of its ranks: each has an MPI_COMM_WORLD of its own. */
+static void check_launcher(void)
+{
+    int size;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size == 1 && getenv("AQ_SPAWN_FORK") != NULL)
+        fprintf(stderr,
+                "ARMCI: this process is a job of one rank, since gasnetrun starts no ranks of "
+                "MPI: start the program by mpirun or gasnetrun_mpi\n");
+}
+
 static void start(MPI_Comm comm)
 {
     if (aq_armci.running)
         return;
+    check_launcher();
     if (is_other_job(comm))
         refuse(comm, "over this conduit ARMCI can start again with the same ranks only; over "
                      "GASNET_CONDUIT=smp, udp or mpi with any");

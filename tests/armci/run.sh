@@ -155,6 +155,13 @@ builds ends
 check "a rank that stays longer than the others" right smp 3 ./ends late
 check "an end of the message layer alone" right smp 3 ./ends messages
 check "an end of the message layer alone, 1 rank" right smp 1 ./ends messages
+one_rank()
+{
+    GASNET_CONDUIT=smp "$tree/bin/gasnetrun" -n 2 ./ends messages >"$work/run" 2>&1
+    cat "$work/run"
+    [ "$(grep -c 'starts no ranks of MPI.*gasnetrun_mpi' "$work/run")" = 2 ]
+}
+check "gasnetrun starts no ranks of MPI" one_rank
 check "ARMCI_Error" ends error 7 'rank 2: enough of this (7)'
 check "a rank that does not exist" ends rank 1 'ARMCI_Fence: there is no rank 3; there are 0 to 2'
 check "mutexes that do not exist" ends mutex 1 'ARMCI_Lock: there are no mutexes'

@@ -176,11 +176,15 @@ static void do_discard(gex_Rank_t me, gex_Rank_t size)
     for (int page = FIRST; page <= LAST; page++)
         gex_RMA_PutBlocking(tm, next, (char *)owner + page * GASNET_PAGESIZE, &value, 1, 0);
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
+    for (int i = 0; i < 256; i++) /* to the page below, meanwhile */
+        gex_RMA_PutNBI(tm, next, (char *)owner + (FIRST - 1) * GASNET_PAGESIZE + i, &value, 1,
+                       GEX_EVENT_NOW, 0);
     rc = aqueduct_segment_discard(own + FIRST * GASNET_PAGESIZE - 8,
                                   (LAST - FIRST + 1) * (size_t)GASNET_PAGESIZE + 16);
     CHECK(rc == (expected != NULL ? atoi(expected) : GASNET_OK));
     CHECK((own[FIRST * GASNET_PAGESIZE] == 0) == (rc == GASNET_OK));
     CHECK(own[FIRST * GASNET_PAGESIZE - 1] == 1);
+    gex_NBI_Wait(GEX_EC_ALL, 0);
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
     value = (char)(value + 100);
     for (int page = FIRST; page <= LAST; page++)
@@ -190,6 +194,8 @@ static void do_discard(gex_Rank_t me, gex_Rank_t size)
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
     for (int page = FIRST; page <= LAST; page++)
         CHECK(own[page * GASNET_PAGESIZE] == (char)(101 + (me + size - 1) % size));
+    for (int i = 0; i < 256; i++)
+        CHECK(own[(FIRST - 1) * GASNET_PAGESIZE + i] == (char)(1 + (me + size - 1) % size));
     if (job == 1) { /* each is logged */
         CHECK(aqueduct_segment_discard(own - 1, 2) == GASNET_ERR_BAD_ARG);
         CHECK(aqueduct_segment_discard(own, 17 * (size_t)GASNET_PAGESIZE) == GASNET_ERR_BAD_ARG);

@@ -293,7 +293,7 @@ sub suite_restart {
     %env = (%env, TEST_SANITIZER => 1, TEST_RSS_KB => 65536,
             ASAN_OPTIONS => join(':', grep { defined } $ENV{ASAN_OPTIONS}, 'quarantine_size_mb=8'))
         if ($ENV{AQ_CONFIG} // '') =~ /asan|tsan/;
-        my @cases = (['seq', 2, 'again', 100, 0], ['par', 2, 'again', 25, 0], ['par', 4, 'halves', 2, 0],
+    my @cases = (['seq', 2, 'again', 100, 0], ['par', 2, 'again', 25, 0], ['par', 4, 'halves', 2, 0],
                  ['seq', 4, 'turns', 1, 0], ['par', 3, 'members', 1, 0], ['par', 2, 'failed', 1, 3],
                  ['seq', 3, 'killed', 1, 137, qr/was lost/]);
     my %on_demand = (AQ_IBV_REGISTER => 'demand', TEST_DISCARD => 0);
