@@ -61,6 +61,7 @@ int aq_rc_to_gasnet(int rc)
 /* What each process publishes on its host at start. */
 struct aq_place {
     cpu_set_t cores;
+    unsigned quota; /* of cores */
 };
 
 #define AQ_CLIENT_BUILD                                          \
@@ -147,10 +148,10 @@ static void aq_client_make_neighborhoods(void)
 /* Finds the ranks of each host, and how many cores this host's ranks may use. */
 static void aq_client_place(const struct aq_spawn_info *spawn)
 {
-    struct aq_place own;
+    struct aq_place own = { .quota = aq_spawn_host_facts().cores_quota };
     struct aq_place *all =
         aq_client_table(spawn->host_size, sizeof(*all), "the ranks of this host");
-    const unsigned quota = aq_spawn_host_facts().cores_quota;
+    unsigned quota = 0;
     cpu_set_t together;
 
     aq_client_compare_builds();
@@ -160,8 +161,10 @@ static void aq_client_place(const struct aq_spawn_info *spawn)
         memset(&own.cores, 0xff, sizeof(own.cores));
     if (aq_spawn_host_allgather(&own, sizeof(own), all) != AQ_OK)
         aq_fatal("the ranks of this host could not compare their places at start");
-    for (uint32_t local = 0; local < spawn->host_size; local++)
+    for (uint32_t local = 0; local < spawn->host_size; local++) {
         CPU_OR(&together, &together, &all[local].cores);
+        quota = MAX(quota, all[local].quota);
+    }
     free(all);
 
     aq_job.host_of = spawn->host_of;

@@ -106,7 +106,7 @@ struct aq_job {
     atomic_bool initialised; /* gex_Client_Init has returned; see aq_job_has_started() */
     bool attached;
     bool no_overrides;   /* AQ_NO_OVERRIDES: use reference paths where the conduit has its own */
-    bool oversubscribed; /* more ranks on this host than cores */
+    bool oversubscribed; /* more ranks on this host than cores; equal on all of them */
 
     /* Placement of all ranks; indexed by jobrank. */
     const gex_Rank_t *host_of, *nbrhd_of;

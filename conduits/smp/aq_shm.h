@@ -135,6 +135,8 @@ struct aq_shm_layout {
     uint64_t coll, coll_bytes;       /* areas for collectives; bytes of one */
     uint32_t coll_areas, coll_block; /* number of areas; bytes of one of their blocks */
     uint32_t slots;                  /* slots of a channel */
+    uint64_t marks;                  /* of all receivers */
+    uint32_t mark_bytes;             /* of a receiver's marks of one channel; 0: there are none */
     struct aq_shm_pool_plan pool;
 };
 
@@ -163,6 +165,20 @@ static inline _Atomic unsigned char *aq_shm_hello(uint32_t receiver, uint32_t se
 {
     return (_Atomic unsigned char *)(void *)(aq_shm.arena + aq_shm.layout.hello)
            + (size_t)receiver * aq_shm.size + sender;
+}
+
+/*
+ * Among many ranks that share few cores a poll would look at every source's slots, most of them in
+ * vain. There each sender also keeps a mark at the receiver: the low bits of how many messages it
+ * has sent in a channel. A poll compares the marks with what it has taken. Nobody resets a mark, so
+ * that none is lost: a message is behind the mark until it has been taken.
+ */
+static inline _Atomic uint8_t *aq_shm_marks(uint32_t receiver, int channel)
+{
+    size_t number = (size_t)receiver * AQ_CHANNELS + (size_t)channel;
+
+    return (_Atomic uint8_t *)(void *)(aq_shm.arena + aq_shm.layout.marks
+                                       + number * aq_shm.layout.mark_bytes);
 }
 
 static inline struct aq_shm_ring *aq_shm_ring(uint32_t requester, uint32_t responder)

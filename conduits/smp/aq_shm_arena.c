@@ -24,8 +24,17 @@
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_SHM_FD_ARENA 0 /* slot of aq_spawn_host_fd() */
+#define AQ_SHM_FEW      8 /* ranks whose slots a poll looks at one after the other */
 
 struct aq_shm aq_shm AQ_JOB_STATE;
+
+/* Marks spare a poll the looks at most sources, and cost a message a store to a line that all
+ * senders to its receiver share: for ranks that take turns on few cores. Equal on all ranks. */
+static uint32_t aq_shm_mark_bytes(uint32_t ranks)
+{
+    return ranks > AQ_SHM_FEW && aq_job.oversubscribed ? (uint32_t)aq_round_up(ranks, AQ_SHM_PAIR)
+                                                       : 0;
+}
 
 /* Fewer slots with many pairs: an all-to-all exchange touches every ring. */
 static uint32_t aq_shm_slots(uint32_t ranks)
@@ -50,6 +59,9 @@ static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *la
     at += aq_round_up(ranks * sizeof(struct aq_shm_control), page);
     layout->hello = at;
     at += aq_round_up((size_t)ranks * ranks, page);
+    layout->mark_bytes = aq_shm_mark_bytes(ranks);
+    layout->marks = at;
+    at += aq_round_up((size_t)ranks * AQ_CHANNELS * layout->mark_bytes, page);
     layout->arrived = at;
     at += aq_round_up(ranks * sizeof(uint64_t), page);
     layout->named = at;

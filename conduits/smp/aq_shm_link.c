@@ -17,13 +17,27 @@
 
 struct aq_shm_rings aq_rings AQ_JOB_STATE;
 
+/* Where ranks share cores a poll that looks at every source takes time from them all. */
+static int aq_shm_marks_init(void)
+{
+    if (aq_shm.layout.mark_bytes == 0)
+        return AQ_OK;
+    aq_rings.seen = aligned_alloc(AQ_SHM_PAIR, AQ_CHANNELS * aq_shm.layout.mark_bytes);
+    if (aq_rings.seen == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "no memory for the marks of %u peers", aq_shm.size);
+    memset(aq_rings.seen, aq_shm_mark(AQ_SHM_FIRST), AQ_CHANNELS * aq_shm.layout.mark_bytes);
+    /* relaxed: no other thread is in the library */
+    atomic_store_explicit(&aq_rings.greetings_seen, AQ_SHM_MARKED, memory_order_relaxed);
+    return AQ_OK;
+}
+
 int aq_shm_ring_init(void)
 {
     aq_rings.links = calloc(aq_shm.size, sizeof(*aq_rings.links));
     aq_rings.sources = calloc(aq_shm.size, sizeof(*aq_rings.sources));
     if (aq_rings.links == NULL || aq_rings.sources == NULL)
         return aq_fail(AQ_ERR_NOMEM, "no memory for the table of %u peers", aq_shm.size);
-    return AQ_OK;
+    return aq_shm_marks_init();
 }
 
 void aq_shm_ring_fini(void)
@@ -33,6 +47,24 @@ void aq_shm_ring_fini(void)
         free(atomic_load_explicit(&aq_rings.links[local], memory_order_relaxed));
     free(aq_rings.links);
     free(aq_rings.sources);
+    free(aq_rings.seen);
+}
+
+/* The arena comes zeroed: marks that nobody has stored say that nothing was sent. */
+_Static_assert((AQ_SHM_FIRST & UINT8_MAX) == 0, "the first mark is not 0");
+
+/* Where there are marks, every message needs attention. */
+static const _Atomic uint32_t aq_shm_always = 1;
+
+static void aq_shm_tx_connect(struct aq_shm_tx *tx, uint32_t local)
+{
+    tx->control = aq_shm_control(local);
+    tx->attention = &tx->control->sleeping;
+    if (aq_shm.layout.mark_bytes == 0)
+        return;
+    tx->mark = aq_shm_marks(local, tx->channel) + aq_shm.me;
+    tx->attention = &aq_shm_always;
+    tx->greeted = true; /* the mark tells */
 }
 
 /* Both ends of a channel begin at the last slot: the first message is in the one after it. */
@@ -45,7 +77,7 @@ static void aq_shm_tx_create(struct aq_shm_link *link, int channel, struct aq_sh
     tx->slot = ring->slots + aq_shm.layout.slots - 1;
     tx->next = ring->slots;
     tx->back = &link->rx[!channel];
-    tx->control = aq_shm_control(link->local);
+    aq_shm_tx_connect(tx, link->local);
     tx->sent = tx->freed = AQ_SHM_FIRST;
     atomic_init(&tx->taken, AQ_SHM_FIRST);
     for (size_t i = 0; i < AQ_SHM_MAX_SLOTS; i++)
@@ -65,6 +97,8 @@ static void aq_shm_rx_create(struct aq_shm_link *link, int channel, struct aq_sh
     rx->done = &ring->done[channel].count;
     rx->pool = aq_shm_pool(link->local, channel);
     rx->jobrank = aq_shm.jobrank_of[link->local];
+    if (aq_rings.seen != NULL)
+        rx->seen = aq_rings.seen + (size_t)channel * aq_shm.layout.mark_bytes + link->local;
 }
 
 static struct aq_shm_link *aq_shm_link_create(uint32_t local)

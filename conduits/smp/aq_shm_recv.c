@@ -13,6 +13,9 @@
 #include "conduits/smp/aq_shm_ring.h"
 #include "core/aq_job.h"
 
+/* Eight marks as one number. */
+typedef uint64_t aq_shm_eight __attribute__((may_alias));
+
 #define AQ_SHM_POLL_BUDGET 32 /* messages of one channel in one poll: others get their turn */
 
 /* The next message of a channel, if it has come: in the slot of the last one or in the one after.
@@ -52,6 +55,15 @@ static inline void aq_shm_rx_give_back(struct aq_shm_rx *rx, uint32_t count)
 {
     /* release: pairs with the acquire in aq_shm_tx_reclaim() */
     atomic_store_explicit(rx->done, count - AQ_SHM_FIRST, memory_order_release);
+}
+
+/* Where there are marks: this channel's is as it is when all taken messages were all. par: rx->lock
+ * is held, so that an older number never replaces a newer one. */
+static inline void aq_shm_rx_note_seen(const struct aq_shm_rx *rx)
+{
+    /* relaxed: a poller that reads the old one looks at the channel once more */
+    __atomic_store_n(rx->seen, aq_shm_mark(atomic_load_explicit(&rx->taken, memory_order_relaxed)),
+                     __ATOMIC_RELAXED);
 }
 
 /* Take more than one message from this channel? Looking for a second one is a cache miss when there
@@ -134,6 +146,16 @@ static inline void aq_shm_rx_collect(struct aq_shm_rx *rx)
     aq_shm_rx_give_back(rx, rx->released);
 }
 
+/* After a handler: takes the lock, if it is to be had. With marks nobody looks at the channel again
+ * before its next message, so that what is not collected now might stay: then waits for it. */
+static inline bool aq_shm_rx_may_collect(struct aq_shm_rx *rx)
+{
+    if (rx->seen == NULL)
+        return aq_lock_try(&rx->lock);
+    aq_lock_acquire(&rx->lock);
+    return true;
+}
+
 /* Take one message, run its handler, give it back. The lock is held only to take it; a block is
  * given back when the handler has returned. */
 enum aq_shm_served { AQ_SERVED_NONE, AQ_SERVED_ONE, AQ_SERVED_BY_ANOTHER };
@@ -158,6 +180,8 @@ static enum aq_shm_served aq_shm_rx_serve(struct aq_shm_rx *rx, int channel)
     in_block = aq_head_loc(head) >= AQ_LOC_BLOCK;
     aq_shm_rx_copy(rx, slot, channel, head, &message);
     aq_shm_rx_take(rx, slot, &message.half);
+    if (rx->seen != NULL)
+        aq_shm_rx_note_seen(rx);
     if (!in_block) {
         atomic_fetch_or_explicit(&rx->finished, bit, memory_order_relaxed); /* under the lock */
         aq_shm_rx_collect(rx);
@@ -169,7 +193,7 @@ static enum aq_shm_served aq_shm_rx_serve(struct aq_shm_rx *rx, int channel)
     if (in_block) {
         /* release: the handler's reads are over before the sender may overwrite the block */
         atomic_fetch_or_explicit(&rx->finished, bit, memory_order_release);
-        if (aq_lock_try(&rx->lock)) {
+        if (aq_shm_rx_may_collect(rx)) {
             aq_shm_rx_collect(rx);
             aq_lock_release(&rx->lock);
         }
@@ -206,6 +230,13 @@ static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int channel)
         served++;
     } while (served < budget && aq_shm_rx_has_work(rx, channel));
     return served;
+}
+
+/* A channel whose mark differs. */
+static inline unsigned aq_shm_rx_drain_marked(struct aq_shm_rx *rx, int channel, uint8_t mark)
+{
+    (void)mark;
+    return aq_shm_rx_drain(rx, channel);
 }
 
 #else /* one thread */
@@ -248,14 +279,15 @@ static inline __attribute__((always_inline)) void aq_shm_rx_handle(struct aq_shm
 }
 
 static __attribute__((noinline)) unsigned aq_shm_rx_stream(struct aq_shm_rx *rx, int channel,
-                                                           struct aq_shm_slot *slot, uint64_t head)
+                                                           struct aq_shm_slot *slot, uint64_t head,
+                                                           unsigned budget)
 {
     unsigned served = 0;
 
     do {
         aq_shm_rx_handle(rx, channel, slot, head);
         served++;
-    } while (served < AQ_SHM_POLL_BUDGET && (slot = aq_shm_rx_look(rx, channel, &head)) != NULL);
+    } while (served < budget && (slot = aq_shm_rx_look(rx, channel, &head)) != NULL);
     return served;
 }
 
@@ -265,7 +297,7 @@ static inline __attribute__((always_inline)) unsigned aq_shm_rx_serve(struct aq_
                                                                       uint64_t head)
 {
     if (aq_shm_rx_is_streaming(rx))
-        return aq_shm_rx_stream(rx, channel, slot, head);
+        return aq_shm_rx_stream(rx, channel, slot, head, AQ_SHM_POLL_BUDGET);
     aq_shm_rx_handle(rx, channel, slot, head);
     return 1;
 }
@@ -297,7 +329,75 @@ static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int channel)
                                        : aq_shm_rx_serve_requests(rx, slot, head);
 }
 
+/* A channel whose mark differs: it says how many messages there are, so that no look is for
+ * nothing. */
+static unsigned aq_shm_rx_drain_marked(struct aq_shm_rx *rx, int channel, uint8_t mark)
+{
+    const uint8_t taken = aq_shm_mark(atomic_load_explicit(&rx->taken, memory_order_relaxed));
+    const unsigned waiting = (uint8_t)(mark - taken);
+    unsigned served = 0;
+    uint64_t head;
+    struct aq_shm_slot *slot = aq_shm_rx_look(rx, channel, &head);
+
+    if (AQ_LIKELY(slot != NULL))
+        served = aq_shm_rx_stream(rx, channel, slot, head, MIN(waiting, AQ_SHM_POLL_BUDGET));
+    aq_shm_rx_note_seen(rx);
+    return served;
+}
+
 #endif
+
+/* --- marks --- */
+
+static inline struct aq_shm_rx *aq_shm_rx(uint32_t local, int channel)
+{
+    struct aq_shm_link *link = aq_shm_link_find(local);
+
+    return AQ_LIKELY(link != NULL) ? &link->rx[channel] : &aq_shm_link(local)->rx[channel];
+}
+
+/* Eight sources of which some have sent. */
+static unsigned aq_shm_poll_eight(uint32_t first, int channel, const _Atomic uint8_t *marks,
+                                  const uint8_t *seen)
+{
+    unsigned served = 0;
+
+    for (uint32_t i = first; i < first + sizeof(uint64_t); i++) {
+        /* acquire: pairs with aq_shm_tx_mark(); what the mark tells of is there */
+        const uint8_t mark = atomic_load_explicit(&marks[i], memory_order_acquire);
+
+        /* relaxed: see aq_shm_rx_note_seen() */
+        if (mark != __atomic_load_n(&seen[i], __ATOMIC_RELAXED))
+            served += aq_shm_rx_drain_marked(aq_shm_rx(i, channel), channel, mark);
+    }
+    return served;
+}
+
+/* The channels whose marks differ from what was taken. */
+static unsigned aq_shm_poll_channel(int channel)
+{
+    const uint32_t bytes = aq_shm.layout.mark_bytes;
+    const _Atomic uint8_t *marks = aq_shm_marks(aq_shm.me, channel);
+    const uint8_t *seen = aq_rings.seen + (size_t)channel * bytes;
+    unsigned served = 0;
+
+    for (uint32_t i = 0; i < aq_shm.size; i += sizeof(uint64_t))
+        /* relaxed: eight marks at a time are a hint; one that comes at this moment stays for the
+         * next poll, as a message would */
+        if (__atomic_load_n((const aq_shm_eight *)(const void *)&marks[i], __ATOMIC_RELAXED)
+            != __atomic_load_n((const aq_shm_eight *)(const void *)&seen[i], __ATOMIC_RELAXED))
+            served += aq_shm_poll_eight(i, channel, marks, seen);
+    return served;
+}
+
+static __attribute__((noinline)) unsigned aq_shm_poll_marks(bool replies_only)
+{
+    unsigned served = aq_shm_poll_channel(AQ_CHANNEL_REPLY);
+
+    if (!replies_only)
+        served += aq_shm_poll_channel(AQ_CHANNEL_REQUEST);
+    return served;
+}
 
 unsigned aq_shm_poll(bool replies_only)
 {
@@ -307,8 +407,11 @@ unsigned aq_shm_poll(bool replies_only)
     uint32_t count;
 
     if (AQ_UNLIKELY(greetings
-                    != atomic_load_explicit(&aq_rings.greetings_seen, memory_order_relaxed)))
+                    != atomic_load_explicit(&aq_rings.greetings_seen, memory_order_relaxed))) {
+        if (aq_rings.seen != NULL)
+            return aq_shm_poll_marks(replies_only);
         aq_shm_welcome(greetings);
+    }
     /* acquire: pairs with aq_shm_welcome() */
     count = atomic_load_explicit(&aq_rings.source_count, memory_order_acquire);
     for (uint32_t i = 0; i < count; i++) {

@@ -40,9 +40,10 @@ struct aq_shm_rx;
 struct aq_shm_tx {
     _Alignas(256) struct aq_shm_slot *slot; /* the last one used */
     struct aq_shm_slot *next;               /* the one after it */
-    const struct aq_shm_rx *back;   /* the receiving end of the other channel of this pair */
-    struct aq_shm_control *control; /* the receiver's */
-    uint32_t sent;                  /* messages; the last one's number */
+    const struct aq_shm_rx *back; /* the receiving end of the other channel of this pair */
+    /* not 0: there is more to do after a message, see aq_shm_tx_attend() */
+    const _Atomic uint32_t *attention;
+    uint32_t sent;          /* messages; the last one's number */
     uint32_t space;         /* messages that may be sent before looking at the receiver's count */
     _Atomic uint32_t taken; /* messages the receiver has taken, as its answers say */
     aq_lock lock;
@@ -52,12 +53,14 @@ struct aq_shm_tx {
     uint32_t blocks_out;
     uint32_t reserved; /* par: slots taken off room for messages whose payload is being placed */
     struct aq_shm_ring *ring;
+    struct aq_shm_control *control;   /* the receiver's */
+    _Atomic uint8_t *mark;            /* at the receiver; NULL: there are none */
     uint16_t block[AQ_SHM_MAX_SLOTS]; /* by message number */
 };
 
-/* The receiver's end of a channel. */
+/* The receiver's end of a channel; what every poll and message needs is one line. */
 struct aq_shm_rx {
-    struct aq_shm_slot *slot;  /* where the last message was */
+    _Alignas(AQ_CACHE_LINE) struct aq_shm_slot *slot; /* where the last message was */
     struct aq_shm_slot *next;  /* the slot after it: the next message is in either */
     _Atomic uint32_t taken;    /* messages taken out of their slots */
     _Atomic bool streaming;    /* the last poll found a message here; a hint */
@@ -68,7 +71,8 @@ struct aq_shm_rx {
     uint32_t released;         /* par: messages given back to the sender */
     _Atomic uint64_t finished; /* par: by number, taken messages whose handlers have returned */
     struct aq_shm_ring *ring;
-    char *pool; /* the sender's blocks of this pair */
+    char *pool;    /* the sender's blocks of this pair */
+    uint8_t *seen; /* the sender's in aq_rings.seen, or NULL */
 };
 
 /* All four ends that one rank has towards another. */
@@ -83,10 +87,13 @@ struct aq_shm_rings {
     struct aq_shm_link *_Atomic *links; /* [size] by local index; NULL: no contact yet */
     struct aq_shm_link **sources;       /* [source_count], in order of first contact */
     _Atomic uint32_t source_count;
-    _Atomic uint32_t greetings_seen;
+    _Atomic uint32_t greetings_seen; /* AQ_SHM_MARKED: no greetings, there are marks */
+    /* [AQ_CHANNELS][mark_bytes]: what the marks are when all has been taken; else NULL */
+    uint8_t *seen;
     aq_lock greet_lock; /* growing sources */
     aq_lock link_lock;  /* making a link */
 };
+#define AQ_SHM_MARKED UINT32_MAX /* not a number of greetings */
 extern struct aq_shm_rings aq_rings __attribute__((visibility("hidden")));
 
 int aq_shm_ring_init(void);
@@ -155,6 +162,12 @@ static inline gex_AM_Arg_t *aq_slot_more(struct aq_shm_ring *ring, const struct 
     struct aq_shm_more *more = (struct aq_shm_more *)(void *)(ring->slots + aq_shm.layout.slots);
 
     return more[(slot - ring->slots) * AQ_CHANNELS + channel].args;
+}
+
+/* How the marks of a sender are when the receiver has taken this many messages. */
+static inline uint8_t aq_shm_mark(uint32_t number)
+{
+    return (uint8_t)number;
 }
 
 /* The receiver has taken this many messages, unless we know of more. */

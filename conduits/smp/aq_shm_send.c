@@ -269,12 +269,34 @@ static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int channel, struct a
     }
 }
 
-/* After a message was published: ring if its receiver sleeps. Returns AQ_OK. */
-static inline int aq_shm_tx_wake(const struct aq_shm_tx *tx)
+/* Under the lock a mark never goes back: it tells of all messages that were sent before. */
+static inline void aq_shm_tx_mark(struct aq_shm_tx *tx)
 {
+    aq_lock_acquire(&tx->lock);
+    /* release: whoever sees the mark sees the messages */
+    atomic_store_explicit(tx->mark, aq_shm_mark(tx->sent), memory_order_release);
+    aq_lock_release(&tx->lock);
+}
+
+/* A message was published: leave the mark, if there are marks; ring if the receiver sleeps. The
+ * mark comes before the look, as a message does where there are none: either this process sees the
+ * sleeper, or the sleeper's last look sees the mark. */
+static __attribute__((noinline)) int aq_shm_tx_attend(struct aq_shm_tx *tx)
+{
+    if (tx->mark != NULL)
+        aq_shm_tx_mark(tx);
     aq_shm_order_before_look();
     if (AQ_UNLIKELY(atomic_load_explicit(&tx->control->sleeping, memory_order_relaxed) != 0))
         return aq_shm_wake(tx->control);
+    return AQ_OK;
+}
+
+/* After a message was published. Returns AQ_OK. */
+static inline int aq_shm_tx_wake(struct aq_shm_tx *tx)
+{
+    aq_shm_order_before_look();
+    if (AQ_UNLIKELY(atomic_load_explicit(tx->attention, memory_order_relaxed) != 0))
+        return aq_shm_tx_attend(tx);
     return AQ_OK;
 }
 

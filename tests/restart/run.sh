@@ -59,6 +59,8 @@ for mode in seq par; do
     is "smp $mode: both halves at a time" "$prog" 4 halves 10
     is "smp $mode: one half while the other waits" "$prog" 4 turns 5
     is "smp $mode: other members, other orders" "$prog" 4 members 4
+    is "smp $mode: so many ranks that there may be marks" "$prog" 12 again 30
+    is "smp $mode: now with marks, now without" "$prog" 12 members 1
     is "smp $mode: one process" "$prog" 1 again 50
     is "smp $mode: what is refused goes on" "$prog" 2 misuse
     says 1 'already started' "$mode: a second start" "$prog" 2 twice
