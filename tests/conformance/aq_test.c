@@ -26,7 +26,7 @@ gex_Rank_t aq_test_me;
 gex_Rank_t aq_test_n;
 bool aq_test_crowded;
 static double timeout; /* seconds, set where the machine is slow, as an emulated one is; else 0 */
-bool aq_test_quick;
+bool aq_test_quick, aq_test_slow;
 
 static struct {
     char name[NAME_LEN];
@@ -172,6 +172,7 @@ static void start_watchdog(void)
     struct sigaction act;
 
     timeout = waits != NULL ? atof(waits) : 0;
+    aq_test_slow = timeout > 0;
     memset(&act, 0, sizeof(act));
     act.sa_handler = on_alarm;
     sigaction(SIGALRM, &act, NULL);

@@ -42,6 +42,7 @@ extern gex_Rank_t aq_test_me; /* my jobrank */
 extern gex_Rank_t aq_test_n;  /* ranks in the job */
 extern bool aq_test_crowded;  /* more ranks than cores */
 extern bool aq_test_quick;    /* AQ_TEST_QUICK=1: smaller loops */
+extern bool aq_test_slow;     /* AQ_TEST_PATIENCE is set: emulated processors, say */
 
 /** aq_test_start - initialise client "AQ_TEST"; the program is skipped below min_ranks. */
 void aq_test_start(int *argc, char ***argv, gex_Rank_t min_ranks);
