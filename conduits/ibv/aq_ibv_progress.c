@@ -21,6 +21,7 @@
 #include "base/aq_state.h"
 #include "conduits/ibv/aq_ibv_am.h"
 #include "core/aq_exit.h"
+#include "core/aq_poll.h"
 
 #define AQ_IBV_TICK_POLLS 256u /* polls between looks at the clock */
 #define AQ_IBV_TICK_NS    UINT64_C(100000000)
@@ -43,23 +44,26 @@ static void aq_ibv_tick_peer(struct aq_ibv_peer *peer)
         aq_fh_peer_disconnect(aq_fh_job, peer->remote.rank);
 }
 
-static void aq_ibv_tick(struct aq_ibv_net *net, uint64_t now_ns)
+/* Returns how many requests have completed, perhaps other threads'. */
+static unsigned aq_ibv_tick(struct aq_ibv_net *net, uint64_t now_ns)
 {
     static _Atomic uint64_t next;
+    unsigned completed = 0;
 
     /* relaxed: two threads that come at the same time do it twice */
     if (AQ_LIKELY(now_ns < atomic_load_explicit(&next, memory_order_relaxed)))
-        return;
+        return 0;
     atomic_store_explicit(&next, now_ns + AQ_IBV_TICK_NS, memory_order_relaxed);
     aq_ibv_error_overdue(now_ns);
     /* an update that is not due yet might be what a peer waits for */
     aq_ibv_updates_poll(&aq_ibv_am.updates, true);
     /* a request that was not signalled completes too if it failed */
     for (uint32_t i = 0; i < net->rail_count; i++)
-        (void)aq_ibv_qp_reap(&net->rails[i]);
+        completed += aq_ibv_qp_reap(&net->rails[i]);
     for (struct aq_ibv_peer *peer = aq_ibv_peer_first(); peer != NULL; peer = peer->next_active)
         if (aq_ibv_peer_is_ready(peer))
             aq_ibv_tick_peer(peer);
+    return completed;
 }
 
 unsigned aq_ibv_progress(struct aq_ibv_net *net, bool replies_only)
@@ -74,7 +78,7 @@ unsigned aq_ibv_progress(struct aq_ibv_net *net, bool replies_only)
     aq_ibv_firehose_poll();
     served += aq_ibv_xfer_poll(replies_only);
     if (AQ_UNLIKELY(++polls % AQ_IBV_TICK_POLLS == 0))
-        aq_ibv_tick(net, aq_now_ns());
+        served += aq_ibv_tick(net, aq_now_ns());
     if (served != 0)
         idle = 0;
     else if (net->software && (++idle % AQ_IBV_YIELD_AFTER == 0 || idle > AQ_IBV_YIELD_ALWAYS))
@@ -104,7 +108,8 @@ static void aq_ibv_arm(const struct aq_ibv_net *net)
 void aq_ibv_progress_sleep(struct aq_ibv_net *net)
 {
     aq_ibv_updates_poll(&aq_ibv_am.updates, true); /* nobody may poll for a while */
-    aq_ibv_tick(net, aq_now_ns());
+    if (aq_ibv_tick(net, aq_now_ns()) != 0)
+        aq_wait_wake(); /* another thread may sleep on what has completed */
     aq_ibv_arm(net);
     aq_counter_add(&aq_ibv_sleeps, 1);
 }
