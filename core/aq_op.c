@@ -27,7 +27,8 @@ static aq_lock aq_pool_lock = AQ_LOCK_INITIALIZER;
 static struct aq_pool *aq_pool_idle;
 
 static const struct aq_op_kind aq_op_implicit_kind = { .waits_in = "gex_NBI_Wait",
-                                                       .name = "an implicit operation" };
+                                                       .name = "an implicit operation",
+                                                       .counts_many = true };
 
 /* --- pools --- */
 

@@ -38,6 +38,7 @@ struct aq_op_kind {
     const char *name;     /* the call that started it, for diagnostics */
     bool hides_lc;        /* the call's local completion has no event */
     bool blocks;          /* the call returns when the operation is complete */
+    bool counts_many;     /* it counts transfers of many calls; no transfer has an event */
     /* If not NULL, completion is not counted but determined by this function. If the operation is
      * not complete, *missing_out is the missing rank, or GEX_RANK_INVALID. Must neither poll nor
      * block. */

@@ -21,7 +21,8 @@
 #include "core/aq_op.h"
 
 static const struct aq_op_kind aq_region_kind = { .waits_in = "gex_Event_Wait (access region)",
-                                                  .name = "access region" };
+                                                  .name = "access region",
+                                                  .counts_many = true };
 
 struct aq_op *aq_op_implicit(gex_Rank_t peer)
 {

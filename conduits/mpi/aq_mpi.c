@@ -22,6 +22,7 @@
 #include "conduits/mpi/aq_mpi_am_out.h"
 #include "conduits/mpi/aq_mpi_atomic.h"
 #include "conduits/mpi/aq_mpi_attach.h"
+#include "conduits/mpi/aq_mpi_coalesce.h"
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "conduits/mpi/aq_mpi_rndv.h"
@@ -107,6 +108,7 @@ static int aq_mpi_init(void)
 /* MPI has been given back what belongs to it (aq_mpi_shutdown.c). */
 static void aq_mpi_fini(void)
 {
+    aq_mpi_coalesce_fini();
     aq_mpi_ring_fini(&aq_mpi_am.rings);
     if (aq_mpi_am.reserve != NULL)
         aq_mpi_buf_give(aq_mpi_am.reserve);
@@ -130,12 +132,28 @@ static int aq_mpi_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsi
 
 /* --- polling --- */
 
+/* Sends puts that wait for others. This poll is theirs: none of their own follows them, as it does
+ * requests. */
+static __attribute__((noinline)) void aq_mpi_poll_flush(void)
+{
+    if (!aq_mpi_try_lock())
+        return;
+    aq_mpi_coalesce_flush();
+    aq_mpi_unlock();
+    aq_mpi_am_batch.just_sent = false;
+}
+
 static unsigned aq_mpi_poll(bool replies_only)
 {
     const bool skipped = aq_mpi_am_is_skipped(replies_only);
     unsigned served;
 
-    if (aq_mpi_is_alone() || (skipped && !aq_mpi_rma_busy()))
+    if (aq_mpi_is_alone())
+        return 0;
+    /* the poll after a full batch does not send the next one, which may have a single put yet */
+    if (AQ_UNLIKELY(aq_mpi_coalesce_is_pending()) && !skipped)
+        aq_mpi_poll_flush();
+    if (skipped && !aq_mpi_rma_busy())
         return 0;
     served = AQ_UNLIKELY(skipped) ? 0 : aq_mpi_am_poll(&aq_mpi_am, replies_only);
     if (aq_mpi_rma_busy() && aq_mpi_try_lock()) {

@@ -239,6 +239,27 @@ static void aq_mpi_am_send_whole(struct aq_mpi_am *am, const struct aq_am_out *o
         aq_mpi_am_free(am, payload->buf);
 }
 
+int aq_mpi_am_send_filled(struct aq_mpi_am *am, const struct aq_am_out *out,
+                          struct aq_mpi_buf *packet)
+{
+    struct aq_mpi_peer *peer = &am->peers[out->jobrank];
+    char *bytes = aq_mpi_buf_bytes(packet);
+    uint16_t messages;
+    uint32_t done;
+    int rc;
+
+    if (!aq_mpi_am_may_send(am, out, AQ_MPI_REQUEST, packet->size))
+        return AQ_RETRY;
+    aq_mpi_am_note_request(am, peer, aq_mpi_credit_cost(out->nbytes));
+    aq_mpi_credit_advertise(peer, &done, &messages);
+    (void)aq_mpi_packet_encode_head(bytes, out, done, messages, 0);
+    rc = am->lib->send(AQ_MPI_REQUEST, out->jobrank, bytes,
+                       aq_mpi_packet_bytes(out->kind, out->nargs, out->nbytes), packet);
+    if (aq_mpi_am_sent(am, rc, AQ_MPI_REQUEST, packet))
+        aq_mpi_buf_give(packet);
+    return AQ_OK;
+}
+
 /* Copies the payload, outside the lock, unless the message could not be sent now anyway. */
 static bool aq_mpi_am_copy(struct aq_mpi_am *am, const struct aq_am_out *out,
                            enum aq_mpi_channel channel, struct aq_mpi_payload *payload_out)

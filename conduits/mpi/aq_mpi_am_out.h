@@ -15,7 +15,13 @@ int aq_mpi_am_short(struct aq_mpi_am *am, gex_Rank_t jobrank, bool is_reply, uin
                     unsigned nargs, const gex_AM_Arg_t *args);
 int aq_mpi_am_send(struct aq_mpi_am *am, const struct aq_am_out *out);
 
-/* The next two are called with the lock. */
+/* The next three are called with the lock. */
+
+/* Sends a medium request of up to AQ_MPI_INLINE bytes whose payload is in its packet, at
+ * aq_mpi_packet_payload(). out->src is not read. AQ_OK, and the packet is the conduit's; or
+ * AQ_RETRY. */
+int aq_mpi_am_send_filled(struct aq_mpi_am *am, const struct aq_am_out *out,
+                          struct aq_mpi_buf *packet);
 
 /* Sends a credit message. */
 void aq_mpi_am_send_credit(struct aq_mpi_am *am, gex_Rank_t jobrank);

@@ -8,9 +8,10 @@
  * and all pairs of the class use the result:
  *
  *   one-sided   a one-sided window serves every transfer, even where messages are faster: progress
- *               without MPI calls of the target is worth more than a microsecond. Another window
- *               serves no puts: a put is complete after a flush, which would block this rank inside
- *               MPI until the target calls MPI
+ *               without MPI calls of the target is worth more than a microsecond. Small implicit
+ *               puts, of which a message takes many, are the exception (aq_mpi_coalesce.c). Another
+ *               window serves no puts: a put is complete after a flush, which would block this rank
+ *               inside MPI until the target calls MPI
  *   speed       a window that is not one-sided serves gets of the sizes at which it is not slower
  *               than a message and its answer
  *   atomics     use a window that is one-sided for them and takes at most AQ_MPI_ATOMIC_SLACK times
@@ -192,6 +193,25 @@ static void aq_mpi_choose_tell(enum aq_mpi_class class)
 bool aq_mpi_choose_needs_window(void)
 {
     return aq_env_choice(AQ_ENV_MPI_RMA) != AQ_MPI_RMA_MESSAGES;
+}
+
+/* Puts that the user has sent another way by GASNET_MPI_RMA, PUT_FROM or DIRECT go that way, unless
+ * GASNET_MPI_COALESCE is set too. */
+size_t aq_mpi_choose_coalesced(void)
+{
+    const uint64_t max = aq_env_size(AQ_ENV_MPI_COALESCE);
+    uint64_t from = aq_env_size(AQ_ENV_MPI_DIRECT);
+
+    if (aq_env_is_set(AQ_ENV_MPI_PUT_FROM)) {
+        const uint64_t window = aq_env_size(AQ_ENV_MPI_PUT_FROM);
+
+        from = window < from ? window : from;
+    } else if (aq_env_choice(AQ_ENV_MPI_RMA) == AQ_MPI_RMA_WINDOW) {
+        from = 0;
+    }
+    if (aq_env_is_set(AQ_ENV_MPI_COALESCE) || from > max)
+        return (size_t)max;
+    return from == 0 ? 0 : (size_t)from - 1;
 }
 
 /* --- all ranks --- */

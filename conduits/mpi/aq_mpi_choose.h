@@ -8,11 +8,14 @@
 #define AQ_MPI_CHOOSE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Without a window, transfers use messages or the direct path. */
 void aq_mpi_choose_none(void);
 /* Returns true if a window over the segments is to be made. */
 bool aq_mpi_choose_needs_window(void);
+/* Returns the size of the largest implicit put that is to share a message, which may be 0. */
+size_t aq_mpi_choose_coalesced(void);
 /* Collective. window: the window exists. Fills in aq_mpi_rma. AQ_OK or negative, logged. */
 int aq_mpi_choose(bool window);
 

@@ -127,15 +127,21 @@ static inline void aq_mpi_packet_put_args(char *packet, unsigned nargs, const ge
         to[i] = args[i];
 }
 
-/* Writes the packet of a medium or long message, including an eager payload. Returns its length. */
-static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *out, uint32_t done,
-                                          uint16_t messages, uint32_t tag)
+/* Offset of an eager payload in its packet. */
+static inline size_t aq_mpi_packet_payload(unsigned kind, unsigned nargs)
 {
-    const bool apart = !aq_mpi_packet_fits(out->nbytes);
+    return aq_mpi_packet_padded(aq_mpi_packet_head(kind, nargs));
+}
+
+/* Writes what comes before the payload of a medium or long message. Returns its length, without the
+ * padding. */
+static inline size_t aq_mpi_packet_encode_head(char *packet, const struct aq_am_out *out,
+                                               uint32_t done, uint16_t messages, uint32_t tag)
+{
     const struct aq_mpi_head head = { .kind = out->kind,
                                       .handler = out->handler,
                                       .nargs = out->nargs,
-                                      .apart = apart,
+                                      .apart = !aq_mpi_packet_fits(out->nbytes),
                                       .done = done,
                                       .messages = messages };
     const struct aq_mpi_desc desc = {
@@ -143,13 +149,21 @@ static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *
         .tag = tag,
         .dest = { (uint32_t)(uintptr_t)out->dest, (uint32_t)((uint64_t)(uintptr_t)out->dest >> 32) }
     };
-    const size_t end = aq_mpi_packet_head(out->kind, out->nargs);
 
     aq_mpi_head_put(packet, head);
     aq_mpi_packet_put_args(packet, out->nargs, out->args);
     memcpy(packet + AQ_MPI_HEAD + 4 * (size_t)out->nargs, &desc,
            out->kind == AQ_AM_LONG ? AQ_MPI_DESC_LONG : AQ_MPI_DESC_MEDIUM);
-    if (apart || out->nbytes == 0)
+    return aq_mpi_packet_head(out->kind, out->nargs);
+}
+
+/* Writes the packet of a medium or long message, including an eager payload. Returns its length. */
+static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *out, uint32_t done,
+                                          uint16_t messages, uint32_t tag)
+{
+    const size_t end = aq_mpi_packet_encode_head(packet, out, done, messages, tag);
+
+    if (!aq_mpi_packet_fits(out->nbytes) || out->nbytes == 0)
         return end;
     memcpy(packet + aq_mpi_packet_padded(end), out->src, out->nbytes);
     return aq_mpi_packet_padded(end) + out->nbytes;

@@ -5,6 +5,7 @@
  *   direct    an active message, then one MPI message between the two buffers (aq_mpi_direct.c)
  *   messages  the data in active messages (aq_ref_put, aq_ref_get)
  *
+ * Small implicit puts share messages whatever the path of others is (aq_mpi_coalesce.c).
  * aq_mpi_choose.c says from which size on which path is best. Memory that no window covers (further
  * endpoints, segment everything) uses the direct path, or messages if the transfer is small.
  *
@@ -15,6 +16,7 @@
 
 #include "base/aq_rc.h"
 #include "conduits/mpi/aq_mpi_choose.h"
+#include "conduits/mpi/aq_mpi_coalesce.h"
 #include "conduits/mpi/aq_mpi_direct.h"
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "conduits/mpi/aq_mpi_window.h"
@@ -29,6 +31,10 @@ int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     const bool may_wait =
         (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= (lc_now ? AQ_MPI_SHORT : AQ_MPI_FRAG_MAX);
 
+    if (aq_mpi_coalesce_takes(op, dest, nbytes, flags)) {
+        aq_mpi_coalesce_put(op, jobrank, dest, src, nbytes);
+        return AQ_OK;
+    }
     if (aq_mpi_paths_say_window(paths->put, nbytes) && may_wait
         && aq_bound_contains(jobrank, dest, nbytes))
         return aq_mpi_window_put(op, jobrank, dest, src, nbytes, lc_now, flags);
@@ -59,8 +65,9 @@ unsigned aq_mpi_rma_poll(void)
 
 bool aq_mpi_rma_drain(void)
 {
+    aq_mpi_coalesce_flush();
     aq_mpi_rma_poll();
-    return !aq_mpi_rma_busy();
+    return !aq_mpi_rma_busy() && !aq_mpi_coalesce_is_pending();
 }
 
 /* --- start and end --- */
@@ -74,6 +81,9 @@ int aq_mpi_rma_init(void)
         return AQ_OK;
     aq_mpi_rma.lib = aq_mpi.lib->rma;
     rc = aq_mpi_xfer_init(&aq_mpi_rma.xfers, aq_mpi_rma.lib, aq_job.size);
+    if (rc != AQ_OK)
+        return rc;
+    rc = aq_mpi_coalesce_init(aq_mpi_choose_coalesced());
     if (rc != AQ_OK)
         return rc;
     aq_mpi_direct_init();

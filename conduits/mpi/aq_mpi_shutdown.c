@@ -22,6 +22,7 @@
 
 #include "conduits/mpi/aq_mpi_am_in.h"
 #include "conduits/mpi/aq_mpi_attach.h"
+#include "conduits/mpi/aq_mpi_coalesce.h"
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "base/aq_rc.h"
@@ -47,10 +48,10 @@ void aq_mpi_shutdown_flush(uint64_t max_ns)
     while (!drained) {
         /* try only: the owner may be stopped for good */
         if (aq_mpi_try_lock()) {
-            drained =
-                aq_mpi_am_drain(&aq_mpi_am); /* a peer's last messages may wait for this rank */
             /* a transfer that the client has not waited for need not complete */
             (void)aq_mpi_rma_drain();
+            drained =
+                aq_mpi_am_drain(&aq_mpi_am); /* a peer's last messages may wait for this rank */
             aq_mpi_unlock();
         }
         if (drained || aq_now_ns() >= end)
@@ -67,7 +68,7 @@ static void aq_mpi_shutdown_drain(void)
     bool entered = false, all = false;
 
     for (unsigned looks = 1; !all; looks++) {
-        const bool drained = aq_mpi_am_drain(&aq_mpi_am), moved = aq_mpi_rma_drain();
+        const bool moved = aq_mpi_rma_drain(), drained = aq_mpi_am_drain(&aq_mpi_am);
 
         /* transfers that the client has not waited for may have lost their partner: hence the
          * timeout */
@@ -87,7 +88,7 @@ static void aq_mpi_shutdown_drain(void)
 static bool aq_mpi_shutdown_any_lost(void)
 {
     const uint32_t size = aq_mpi.lib->job->size();
-    const char own = aq_mpi_am.dropped || aq_mpi_rma_busy();
+    const char own = aq_mpi_am.dropped || aq_mpi_rma_busy() || aq_mpi_coalesce_is_pending();
     char *lost = malloc(size);
     bool any = lost == NULL || aq_mpi.lib->job->allgather(&own, 1, lost) != 0;
 
@@ -141,7 +142,7 @@ static int aq_mpi_shutdown_ibarrier(bool *all_out)
 static bool aq_mpi_shutdown_progress(void)
 {
     return aq_mpi_is_alone() || aq_mpi_am.lib == NULL
-           || (aq_mpi_am_drain(&aq_mpi_am) && aq_mpi_rma_drain());
+           || (aq_mpi_rma_drain() && aq_mpi_am_drain(&aq_mpi_am));
 }
 
 static const struct aq_spawn_mpi_conduit aq_mpi_shutdown_conduit = {

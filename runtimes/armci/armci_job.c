@@ -114,6 +114,7 @@ static void choose_settings(void)
      * attention then, which is the service thread's. */
     if (getenv("GASNET_PROGRESS_THREAD") == NULL)
         setenv("AQ_IBV_REGISTER", "demand", 0);
+    setenv("GASNET_MPI_COALESCE", "0", 0); /* a put through a window needs no call of its target */
     MPI_Query_thread(&level);
     if (conduit != NULL && strcmp(conduit, "mpi") == 0 && level < MPI_THREAD_MULTIPLE) {
         /* the service thread may not call MPI: targets make progress in their own calls only */

@@ -125,6 +125,8 @@ static const struct aq_row aq_row_table[] = {
     { &aq_kind_put_nb, KIB(4), 0, 0, 0, 0 },
     { &aq_kind_put_nb, KIB(64), 0, 0, 0, 0 },
     { &aq_kind_put_nbi, 8, 0, Q | F, 0, 0 },
+    { &aq_kind_put_nbi, 64, 0, F, 0, 0 },
+    { &aq_kind_put_nbi, 512, 0, F, 0, 0 },
     { &aq_kind_put_nbi, KIB(4), 0, F, 0, 0 },
     { &aq_kind_put_nbi, KIB(64), 0, 0, 0, 0 },
     { &aq_kind_get_nb, 8, 0, 0, 0, 0 },

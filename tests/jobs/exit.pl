@@ -255,6 +255,7 @@ add(36, 'GASNET_CATCH_EXIT=0: after its last words a rank ends, the others wait 
 add(38, 'GASNET_CATCH_EXIT=0: a put to a rank of another host that has left ends with its loss', '[1-9]\d*',
     lines => [1, $others], says => "rank $who was lost \\(it has left");
 add(35, 'all call _exit(0): accepted in silence', 0, lines => 0);
+add(39, 'all exit with implicit puts that nobody has waited for', 39, lines => 0);
 add(43, 'all exit with 256, of which the system keeps 0', 0, lines => [1, 2], says => 'exit code 256 is status 0'); # a host
 add(44, 'all return 512 + 44 from main', 44, lines => 0);
 add(45, 'one exits with -2', 254, lines => 0, quit => $others);
@@ -279,7 +280,7 @@ add(202, 'abort in all', 134, lines => [1, $ranks]);
 add(206, 'SIGKILL in all', 137, lines => [1, 1]);
 add(300, 'SIGSEGV in several threads of one', 139, lines => [1, 1]);
 
-my @quick = (1, 2, 3, 5, 8, 11, 22, 24, 43, 100, 102, 106, 107, 109);
+my @quick = (1, 2, 3, 5, 8, 11, 22, 24, 39, 43, 100, 102, 106, 107, 109);
 my %threads = map { $_ => 1 } 28, 29, 51 .. 55, 300;
 
 # Under other launchers: their own messages and, for crashes, their own codes.
