@@ -243,7 +243,8 @@ struct aq_conduit_ops {
 
     /* Transfers that the inline path does not serve: to ranks that are not mapped, and of memory
      * outside the segment of the primordial endpoint (see aq_bound_contains()). Each fragment in
-     * flight is counted by aq_op_begin(). AQ_OK, or AQ_RETRY with GEX_FLAG_IMMEDIATE. src may be
+     * flight is counted by aq_op_begin(). A put of an operation that counts many may be deferred
+     * until the next poll of any thread. AQ_OK, or AQ_RETRY with GEX_FLAG_IMMEDIATE. src may be
      * reused on return if lc_now, else when the LC count of op is 0. */
     int (*put)(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                bool lc_now, gex_Flags_t flags);

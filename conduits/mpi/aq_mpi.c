@@ -132,15 +132,23 @@ static int aq_mpi_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsi
 
 /* --- polling --- */
 
-/* Sends puts that wait for others. This poll is theirs: none of their own follows them, as it does
- * requests. */
+/* Sends puts that wait for others. */
 static __attribute__((noinline)) void aq_mpi_poll_flush(void)
 {
     if (!aq_mpi_try_lock())
         return;
     aq_mpi_coalesce_flush();
     aq_mpi_unlock();
-    aq_mpi_am_batch.just_sent = false;
+    aq_mpi_am_batch.just_sent =
+        false; /* this poll is theirs: no other follows, as it does requests */
+}
+
+/* Core calls it at the end of an access region. */
+static void aq_mpi_batch_end(struct aq_op *before)
+{
+    (void)before;
+    if (aq_mpi_coalesce_is_pending())
+        aq_mpi_poll_flush();
 }
 
 static unsigned aq_mpi_poll(bool replies_only)
@@ -150,8 +158,7 @@ static unsigned aq_mpi_poll(bool replies_only)
 
     if (aq_mpi_is_alone())
         return 0;
-    /* the poll after a full batch does not send the next one, which may have a single put yet */
-    if (AQ_UNLIKELY(aq_mpi_coalesce_is_pending()) && !skipped)
+    if (AQ_UNLIKELY(aq_mpi_coalesce_is_pending()) && !aq_mpi_coalesce_pace.keeps)
         aq_mpi_poll_flush();
     if (skipped && !aq_mpi_rma_busy())
         return 0;
@@ -181,7 +188,7 @@ static bool aq_mpi_is_moving(void)
 {
     bool moving;
 
-    if (aq_mpi_rma_busy() || !aq_mpi_try_lock())
+    if (aq_mpi_rma_busy() || aq_mpi_coalesce_is_pending() || !aq_mpi_try_lock())
         return true;
     moving = aq_mpi_am_is_moving(&aq_mpi_am);
     aq_mpi_unlock();
@@ -269,7 +276,7 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .put = aq_mpi_put,
     .get = aq_mpi_get,
     .rma_batch_begin = aq_nosup_rma_batch_begin,
-    .rma_batch_end = aq_nosup_rma_batch_end,
+    .rma_batch_end = aq_mpi_batch_end,
     .ad_serves = aq_mpi_ad_serves,
     .ad_op = aq_mpi_ad_op,
     .coll = &aq_nosup_coll,

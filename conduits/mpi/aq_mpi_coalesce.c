@@ -11,9 +11,12 @@
  *           message costs less than a tenth of a transfer of MPI's. They are then complete only
  *           once their target has polled, as the interface allows. The user can ask for the window
  *           (aq_mpi_choose_coalesced())
- * Leaving   a batch leaves at once if no other batch to its peer is unanswered, so a lone put is
- *           never deferred; else when it is full, and with the next poll of any thread: every wait,
- *           barrier, collective and blocking call polls, and requests do now and then
+ * Leaving   a batch leaves at once if few batches to its peer are unanswered, so single puts are
+ *           not deferred; else when it is full, with the next poll of any thread (every wait,
+ *           barrier, collective and blocking call polls, and requests do now and then), and at the
+ *           end of an access region
+ * Pace      every 16th put polls, as every request does, but keeps the open batch, which others
+ *           are to join. A put that comes long after the one before also sends it
  * Progress  a batch without credit waits for it in polls, as a request does. Only a put that finds
  *           the open batch full and without credit waits in its call
  * Owns      aq_mpi_coalesce
@@ -37,16 +40,19 @@
 #include "core/aq_ep.h"
 #include "core/aq_job.h"
 #include "core/aq_poll.h"
+#include "core/aq_trace.h"
 #include "extended/aq_ref.h"
 
 #define AQ_MPI_BATCH_OPS  8u /* operations that the puts of one batch belong to */
 #define AQ_MPI_BATCH_ARGS 2u
+#define AQ_MPI_PACE_PUTS  16u
+#define AQ_MPI_PACE_NS    20000u /* puts that are further apart do not wait for others */
 
 _Static_assert(AQ_MPI_PUTS_BATCH <= AQ_MPI_INLINE, "a batch is the payload of one packet");
 
 /* Puts to one peer, waiting to be sent or for their reply. */
 struct aq_mpi_batch {
-    struct aq_mpi_batch *next; /* while it is free */
+    struct aq_freelist_item item; /* while it is free */
     struct aq_mpi_batch *all;
     struct aq_mpi_coalesce_peer *peer;
     struct aq_mpi_buf *packet; /* NULL: sent */
@@ -66,6 +72,7 @@ struct aq_mpi_coalesce_peer {
 };
 
 struct aq_mpi_coalesce aq_mpi_coalesce AQ_JOB_STATE;
+_Thread_local struct aq_mpi_coalesce_pace aq_mpi_coalesce_pace;
 
 /* --- batches, with the lock --- */
 
@@ -82,11 +89,10 @@ static __attribute__((noinline)) struct aq_mpi_batch *aq_mpi_batch_new(void)
 
 static struct aq_mpi_batch *aq_mpi_batch_open(struct aq_mpi_coalesce_peer *peer)
 {
-    struct aq_mpi_batch *batch = aq_mpi_coalesce.free;
+    struct aq_mpi_batch *batch = aq_freelist_thing(aq_freelist_take(&aq_mpi_coalesce.free),
+                                                   offsetof(struct aq_mpi_batch, item));
 
-    if (AQ_LIKELY(batch != NULL))
-        aq_mpi_coalesce.free = batch->next;
-    else
+    if (AQ_UNLIKELY(batch == NULL))
         batch = aq_mpi_batch_new();
     batch->peer = peer;
     batch->packet = aq_mpi_buf_take(AQ_MPI_PACKET);
@@ -141,9 +147,13 @@ static int aq_mpi_batch_send(struct aq_mpi_coalesce_peer *peer)
                                    .args = args,
                                    .nbytes = batch->nbytes };
     struct aq_mpi_buf *packet = batch->packet;
+    const uint64_t began =
+        AQ_UNLIKELY(aq_trace_is_on()) ? aq_trace_begin(aq_trace_send_kind(&out, false)) : 0;
 
     if (aq_mpi_am_send_filled(&aq_mpi_am, &out, packet) != AQ_OK)
         return AQ_RETRY;
+    if (AQ_UNLIKELY(aq_trace_is_on()))
+        aq_trace_end_send(began, &out, false);
     batch->packet = NULL;
     peer->open = NULL;
     /* relaxed: a hint to the next put */
@@ -168,6 +178,23 @@ void aq_mpi_coalesce_flush(void)
     /* relaxed: see aq_mpi_coalesce_is_pending() */
     atomic_store_explicit(&aq_mpi_coalesce.pending, aq_mpi_coalesce.listed != NULL,
                           memory_order_relaxed);
+}
+
+void aq_mpi_coalesce_drop(void)
+{
+    for (struct aq_mpi_coalesce_peer *peer = aq_mpi_coalesce.listed; peer != NULL;
+         peer = peer->next) {
+        peer->listed = false;
+        if (peer->open == NULL)
+            continue;
+        aq_mpi_buf_give(peer->open->packet);
+        peer->open->packet = NULL;
+        peer->open = NULL;
+        aq_mpi_coalesce.dropped = true;
+    }
+    aq_mpi_coalesce.listed = NULL;
+    /* relaxed: see aq_mpi_coalesce_is_pending() */
+    atomic_store_explicit(&aq_mpi_coalesce.pending, false, memory_order_relaxed);
 }
 
 /* --- puts --- */
@@ -198,7 +225,7 @@ static inline bool aq_mpi_coalesce_add(struct aq_mpi_coalesce_peer *peer, struct
     peer->open = aq_mpi_batch_open(peer);
     (void)aq_mpi_batch_add(peer->open, op, dest, src, nbytes); /* an empty one has space */
     /* relaxed: a hint. An answer that arrives now is for the next put */
-    if (atomic_load_explicit(&peer->unanswered, memory_order_relaxed) == 0
+    if (atomic_load_explicit(&peer->unanswered, memory_order_relaxed) < AQ_MPI_COALESCE_AT_ONCE
         && aq_mpi_batch_send(peer) == AQ_OK)
         *sent_io = true;
     else
@@ -222,25 +249,41 @@ static __attribute__((noinline, cold)) void aq_mpi_coalesce_wait(struct aq_op *o
                                                                  gex_Rank_t jobrank, void *dest,
                                                                  const void *src, size_t nbytes)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("credit for puts", jobrank);
+    struct aq_waiter waiter = AQ_WAITER_INIT("room for puts", jobrank);
     bool sent = false;
 
+    waiter.unrung = 1; /* credit that arrives rings nobody */
     do
         aq_wait_step(&waiter); /* its polls send the batch */
     while (!aq_mpi_coalesce_try(op, jobrank, dest, src, nbytes, &sent));
     aq_wait_end(&waiter);
 }
 
+static __attribute__((noinline)) void aq_mpi_coalesce_poll(struct aq_mpi_coalesce_pace *pace,
+                                                           uint64_t now_ns)
+{
+    pace->keeps = now_ns - pace->polled_ns < AQ_MPI_PACE_NS;
+    if (!pace->keeps)
+        aq_mpi_am_batch.just_sent = false; /* MPI is polled, whatever this thread has sent */
+    pace->polled_ns = now_ns;
+    pace->puts = 0;
+    aq_poll();
+    pace->keeps = false;
+}
+
 void aq_mpi_coalesce_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                          size_t nbytes)
 {
+    struct aq_mpi_coalesce_pace *pace = &aq_mpi_coalesce_pace;
+    uint64_t now_ns;
     bool sent = false;
 
     aq_op_begin(op, GEX_EC_PUT, 1);
     if (AQ_UNLIKELY(!aq_mpi_coalesce_try(op, jobrank, dest, src, nbytes, &sent)))
         aq_mpi_coalesce_wait(op, jobrank, dest, src, nbytes);
-    if (sent)
-        aq_poll(); /* like every request: a rank that only puts serves others */
+    now_ns = aq_now_ns();
+    if (sent || ++pace->puts == AQ_MPI_PACE_PUTS || now_ns - pace->polled_ns >= AQ_MPI_PACE_NS)
+        aq_mpi_coalesce_poll(pace, now_ns); /* a rank that only puts serves others */
 }
 
 /* --- handlers --- */
@@ -263,17 +306,15 @@ static void aq_mpi_coalesce_on_puts(gex_Token_t token, void *buf, size_t nbytes,
 
 static void aq_mpi_coalesce_on_done(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low)
 {
-    struct aq_mpi_batch *batch = aq_ptr_of_args(high, low);
+    struct aq_mpi_batch *batch = aq_ptr_of_args(high, low), done = *batch;
 
     (void)token;
-    for (unsigned i = 0; i < batch->ops; i++)
-        aq_op_end(batch->of[i].op, GEX_EC_PUT, batch->of[i].puts);
     /* relaxed: a hint to the next put */
     atomic_fetch_sub_explicit(&batch->peer->unanswered, 1, memory_order_relaxed);
-    aq_mpi_lock();
-    batch->next = aq_mpi_coalesce.free;
-    aq_mpi_coalesce.free = batch;
-    aq_mpi_unlock();
+    aq_freelist_give(&aq_mpi_coalesce.free, &batch->item);
+    /* last: the client may end the job once its operations are complete */
+    for (unsigned i = 0; i < done.ops; i++)
+        aq_op_end(done.of[i].op, GEX_EC_PUT, done.of[i].puts);
 }
 
 /* --- start and end --- */

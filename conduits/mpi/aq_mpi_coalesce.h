@@ -11,8 +11,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/aq_platform.h"
 #include "conduits/mpi/aq_mpi_puts.h"
+#include "core/aq_freelist.h"
 #include "core/aq_op.h"
+
+/* Batches to one peer that may be unanswered before further puts wait for others. */
+#define AQ_MPI_COALESCE_AT_ONCE 4u
 
 struct aq_mpi_coalesce_peer;
 struct aq_mpi_batch;
@@ -20,12 +25,23 @@ struct aq_mpi_batch;
 struct aq_mpi_coalesce {
     size_t max;                         /* bytes of the largest put that is coalesced; 0: none is */
     struct aq_mpi_coalesce_peer *peers; /* [size], by jobrank */
-    struct aq_mpi_coalesce_peer *listed; /* those that may have an open batch */
-    struct aq_mpi_batch *free;           /* batches that are complete */
-    struct aq_mpi_batch *all;            /* every batch that was allocated */
-    atomic_bool pending;                 /* the list is not empty */
+    /* what changes, apart from what every put reads */
+    _Alignas(AQ_CACHE_LINE) struct aq_mpi_coalesce_peer *listed; /* that may have an open batch */
+    struct aq_mpi_batch *all;                                    /* that were allocated */
+    atomic_bool pending;                                         /* the list is not empty */
+    bool dropped;            /* aq_mpi_coalesce_drop() has dropped puts */
+    struct aq_freelist free; /* batches that are complete */
 };
 extern struct aq_mpi_coalesce aq_mpi_coalesce;
+
+/* What a thread remembers between its puts. */
+struct aq_mpi_coalesce_pace {
+    uint64_t polled_ns; /* when a put last polled */
+    unsigned puts;      /* since then */
+    bool keeps;         /* this poll is a put's: batches stay */
+};
+extern _Thread_local struct aq_mpi_coalesce_pace aq_mpi_coalesce_pace
+    __attribute__((tls_model("initial-exec"))); /* avoids a call for each access */
 
 /* Registers the handlers. max: bytes of the largest put that is coalesced; 0: none is. AQ_OK or
  * negative, logged. */
@@ -38,7 +54,7 @@ void aq_mpi_coalesce_fini(void);
 static inline bool aq_mpi_coalesce_takes(const struct aq_op *op, const void *dest, size_t nbytes,
                                          gex_Flags_t flags)
 {
-    return nbytes <= aq_mpi_coalesce.max && op->kind->counts_many
+    return nbytes - 1 < aq_mpi_coalesce.max && op->kind->counts_many
            && (flags & GEX_FLAG_IMMEDIATE) == 0 && aq_mpi_puts_can(dest, nbytes);
 }
 
@@ -56,5 +72,8 @@ static inline bool aq_mpi_coalesce_is_pending(void)
 
 /* With the lock: sends the batches that wait, as far as credit and buffers allow. */
 void aq_mpi_coalesce_flush(void);
+/* With the lock, at the end of the job: drops the batches that could not be sent. Nobody can wait
+ * for their puts any more. */
+void aq_mpi_coalesce_drop(void);
 
 #endif

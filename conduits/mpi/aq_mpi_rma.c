@@ -67,7 +67,7 @@ bool aq_mpi_rma_drain(void)
 {
     aq_mpi_coalesce_flush();
     aq_mpi_rma_poll();
-    return !aq_mpi_rma_busy() && !aq_mpi_coalesce_is_pending();
+    return !aq_mpi_rma_busy();
 }
 
 /* --- start and end --- */

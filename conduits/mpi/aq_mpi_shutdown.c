@@ -68,11 +68,13 @@ static void aq_mpi_shutdown_drain(void)
     bool entered = false, all = false;
 
     for (unsigned looks = 1; !all; looks++) {
-        const bool moved = aq_mpi_rma_drain(), drained = aq_mpi_am_drain(&aq_mpi_am);
+        const bool moved = aq_mpi_rma_drain() && !aq_mpi_coalesce_is_pending();
+        const bool drained = aq_mpi_am_drain(&aq_mpi_am);
 
         /* transfers that the client has not waited for may have lost their partner: hence the
          * timeout */
         if (!entered && drained && (moved || aq_now_ns() >= end)) {
+            aq_mpi_coalesce_drop(); /* nothing is sent to a rank that may have entered, too */
             entered = aq_mpi.lib->job->ibarrier() == 0;
             if (!entered) /* MPI has failed, so no other call would work either */
                 return;
@@ -88,7 +90,7 @@ static void aq_mpi_shutdown_drain(void)
 static bool aq_mpi_shutdown_any_lost(void)
 {
     const uint32_t size = aq_mpi.lib->job->size();
-    const char own = aq_mpi_am.dropped || aq_mpi_rma_busy() || aq_mpi_coalesce_is_pending();
+    const char own = aq_mpi_am.dropped || aq_mpi_rma_busy() || aq_mpi_coalesce.dropped;
     char *lost = malloc(size);
     bool any = lost == NULL || aq_mpi.lib->job->allgather(&own, 1, lost) != 0;
 
@@ -141,8 +143,14 @@ static int aq_mpi_shutdown_ibarrier(bool *all_out)
 
 static bool aq_mpi_shutdown_progress(void)
 {
-    return aq_mpi_is_alone() || aq_mpi_am.lib == NULL
-           || (aq_mpi_rma_drain() && aq_mpi_am_drain(&aq_mpi_am));
+    bool moved, drained;
+
+    if (aq_mpi_is_alone() || aq_mpi_am.lib == NULL)
+        return true;
+    moved = aq_mpi_rma_drain();
+    aq_mpi_coalesce_drop();                /* credit comes no more from a rank that ends, too */
+    drained = aq_mpi_am_drain(&aq_mpi_am); /* always: others' sends may wait for this rank */
+    return moved && drained;
 }
 
 static const struct aq_spawn_mpi_conduit aq_mpi_shutdown_conduit = {

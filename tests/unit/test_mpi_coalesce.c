@@ -33,6 +33,7 @@ static struct {
         _Alignas(AQ_MPI_ALIGN) char packet[AQ_MPI_PACKET];
     } sent[SENDS];
     unsigned replies, polls;
+    unsigned flushes;        /* polls in which batches leave */
     uint32_t credit_at_poll; /* what a poll receives */
 } mpi;
 
@@ -53,6 +54,7 @@ static unsigned fake_poll(bool replies_only)
 {
     (void)replies_only;
     mpi.polls++;
+    mpi.flushes += !aq_mpi_coalesce_pace.keeps;
     if (mpi.credit_at_poll == 0)
         return 0;
     assert_true(aq_mpi_credit_take(&peers[PEER], WINDOW, mpi.credit_at_poll, 0));
@@ -128,6 +130,15 @@ static void put(struct aq_op *op, unsigned word, size_t nbytes)
     memset(src, 0xff, sizeof(src)); /* the source is free on return */
 }
 
+/* As many batches as leave at once: further puts share one. */
+#define BUSY AQ_MPI_COALESCE_AT_ONCE
+static void busy(void)
+{
+    for (unsigned i = 0; i < BUSY; i++)
+        put(&ops[OPS - 1], 1000 + i, 8);
+    assert_int_equal(mpi.sends, BUSY);
+}
+
 static uint64_t missing(unsigned op)
 {
     return aq_counter_get(&ops[op].pending[AQ_CELL_PUT - 1]);
@@ -193,24 +204,27 @@ static void test_alone(void **state)
 static void test_together(void **state)
 {
     (void)state;
-    put(&ops[0], 0, 3);
+    busy();
+    mpi.polls = 0;
     for (unsigned i = 1; i <= 100; i++)
         put(&ops[i % 2], i, 3);
-    assert_int_equal(mpi.sends, 1);
-    assert_int_equal(mpi.polls, 1);
+    assert_int_equal(mpi.sends, BUSY);
+    assert_true(mpi.polls >= 100 / 16); /* a rank that only puts serves others */
+    assert_false(aq_mpi_coalesce_pace.keeps);
     assert_true(aq_mpi_coalesce_is_pending());
     aq_mpi_coalesce_flush();
     assert_false(aq_mpi_coalesce_is_pending());
-    assert_int_equal(mpi.sends, 2);
-    check_sent(1, 1, 100, 3);
-    assert_int_equal(missing(0), 51);
-    answer(1);
-    assert_int_equal(missing(0), 1);
-    assert_int_equal(missing(1), 0);
-    answer(0);
+    assert_int_equal(mpi.sends, BUSY + 1);
+    check_sent(BUSY, 1, 100, 3);
+    assert_int_equal(missing(0), 50);
+    answer(BUSY);
     assert_int_equal(missing(0), 0);
+    assert_int_equal(missing(1), 0);
+    assert_int_equal(missing(OPS - 1), BUSY);
+    answer(0);
+    assert_int_equal(missing(OPS - 1), BUSY - 1);
     aq_mpi_coalesce_flush(); /* nothing waits */
-    assert_int_equal(mpi.sends, 2);
+    assert_int_equal(mpi.sends, BUSY + 1);
 }
 
 static void test_full(void **state)
@@ -218,15 +232,15 @@ static void test_full(void **state)
     const unsigned each = AQ_MPI_PUTS_BATCH / 16;
 
     (void)state;
-    put(&ops[0], 0, 8);
+    busy();
     for (unsigned i = 1; i <= each + 1; i++)
         put(&ops[0], i, 8);
-    assert_int_equal(mpi.sends, 2); /* one more than fits: the others have left */
-    check_sent(1, 1, each, 8);
+    assert_int_equal(mpi.sends, BUSY + 1); /* one more than fits: the others have left */
+    check_sent(BUSY, 1, each, 8);
     assert_true(aq_mpi_coalesce_is_pending());
     aq_mpi_coalesce_flush();
-    check_sent(2, each + 1, 1, 8);
-    for (unsigned i = 0; i < 3; i++)
+    check_sent(BUSY + 1, each + 1, 1, 8);
+    for (unsigned i = 0; i < BUSY + 2; i++)
         answer(i);
     assert_int_equal(missing(0), 0);
 }
@@ -251,21 +265,51 @@ static void test_no_credit(void **state)
     const unsigned each = AQ_MPI_PUTS_BATCH / 16;
 
     (void)state;
-    put(&ops[0], 0, 8);
-    aq_mpi_credit_spend(&peers[PEER], WINDOW - 1);
+    busy();
+    aq_mpi_credit_spend(&peers[PEER], WINDOW - BUSY);
     for (unsigned i = 1; i <= each; i++)
         put(&ops[0], i, 8);
     aq_mpi_coalesce_flush();
-    assert_int_equal(mpi.sends, 1);
+    assert_int_equal(mpi.sends, BUSY);
     assert_true(aq_mpi_coalesce_is_pending());
     mpi.credit_at_poll = 32;
     put(&ops[0], each + 1, 8);
     assert_int_equal(mpi.credit_at_poll, 0);
-    assert_int_equal(mpi.sends, 2);
-    check_sent(1, 1, each, 8);
+    assert_int_equal(mpi.sends, BUSY + 1);
+    check_sent(BUSY, 1, each, 8);
     aq_mpi_coalesce_flush();
-    assert_int_equal(mpi.sends, 3);
-    assert_int_equal(missing(0), each + 2);
+    assert_int_equal(mpi.sends, BUSY + 2);
+    assert_int_equal(missing(0), each + 1);
+}
+
+/* What cannot be sent at the end of the job is dropped. */
+static void test_drop(void **state)
+{
+    (void)state;
+    busy();
+    aq_mpi_credit_spend(&peers[PEER], WINDOW - BUSY);
+    put(&ops[0], 1, 8);
+    aq_mpi_coalesce_flush();
+    assert_true(aq_mpi_coalesce_is_pending());
+    assert_false(aq_mpi_coalesce.dropped);
+    aq_mpi_coalesce_drop();
+    assert_false(aq_mpi_coalesce_is_pending());
+    assert_true(aq_mpi_coalesce.dropped);
+    aq_mpi_coalesce_flush();
+    assert_int_equal(mpi.sends, BUSY);
+}
+
+/* A put that comes long after the one before is followed by a poll that sends it. */
+static void test_pace(void **state)
+{
+    (void)state;
+    busy();
+    put(&ops[0], 1, 8);
+    mpi.polls = mpi.flushes = 0;
+    usleep(100);
+    put(&ops[0], 2, 8);
+    assert_int_equal(mpi.polls, 1);
+    assert_int_equal(mpi.flushes, 1);
 }
 
 static void test_takes(void **state)
@@ -404,8 +448,9 @@ static void test_false(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OF(test_alone), OF(test_together), OF(test_full),  OF(test_operations), OF(test_no_credit),
-        OF(test_takes), OF(test_stores),   OF(test_false), OF(test_settings),
+        OF(test_alone),     OF(test_together), OF(test_full),   OF(test_operations),
+        OF(test_no_credit), OF(test_takes),    OF(test_stores), OF(test_false),
+        OF(test_settings),  OF(test_drop),     OF(test_pace),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
