@@ -74,14 +74,17 @@ static void aq_shm_plan(uint32_t ranks, uint32_t depth, struct aq_shm_layout *la
     layout->bytes = aq_round_up(at, page);
 }
 
-/* Maximum bytes of an arena of this host, and the number of arenas. */
+/* Maximum bytes of an arena of this host, and the number of arenas. The last neighborhood may be
+ * smaller than the others and its arena larger: fewer ranks have more slots. */
 static uint64_t aq_shm_stride(uint32_t depth, uint32_t *count_out)
 {
-    struct aq_shm_layout largest;
+    const uint32_t rest = aq_job.host_size % aq_job.nbrhd_max;
+    struct aq_shm_layout whole, last;
 
-    aq_shm_plan(aq_job.nbrhd_max, depth, &largest);
-    *count_out = (aq_job.host_size + aq_job.nbrhd_max - 1) / aq_job.nbrhd_max;
-    return largest.bytes;
+    aq_shm_plan(aq_job.nbrhd_max, depth, &whole);
+    aq_shm_plan(rest != 0 ? rest : aq_job.nbrhd_max, depth, &last);
+    *count_out = aq_job.host_size / aq_job.nbrhd_max + (rest != 0);
+    return whole.bytes > last.bytes ? whole.bytes : last.bytes;
 }
 
 /* Reports a lack of memory at start-up. Otherwise the kernel would end a rank in the middle of a

@@ -52,6 +52,7 @@ void aq_shm_ring_fini(void)
 
 /* The arena comes zeroed: marks that nobody has stored say that nothing was sent. */
 _Static_assert((AQ_SHM_FIRST & UINT8_MAX) == 0, "the first mark is not 0");
+_Static_assert(AQ_SHM_MAX_SLOTS < UINT8_MAX, "a full ring's mark is that of an empty one");
 
 /* Where there are marks, every message needs attention. */
 static const _Atomic uint32_t aq_shm_always = 1;
