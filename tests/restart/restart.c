@@ -181,7 +181,8 @@ static void do_discard(gex_Rank_t me, gex_Rank_t size)
                        GEX_EVENT_NOW, 0);
     rc = aqueduct_segment_discard(own + FIRST * GASNET_PAGESIZE - 8,
                                   (LAST - FIRST + 1) * (size_t)GASNET_PAGESIZE + 16);
-    CHECK(rc == (expected != NULL ? atoi(expected) : GASNET_OK));
+    /* a job of one rank has no network */
+    CHECK(rc == (expected != NULL && size > 1 ? atoi(expected) : GASNET_OK));
     CHECK((own[FIRST * GASNET_PAGESIZE] == 0) == (rc == GASNET_OK));
     CHECK(own[FIRST * GASNET_PAGESIZE - 1] == 1);
     gex_NBI_Wait(GEX_EC_ALL, 0);
