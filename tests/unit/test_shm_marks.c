@@ -328,6 +328,12 @@ int main(void)
     aq_job.nbrhd_in_a_row = true;
     aq_job.size = aq_job.nbrhd_size = RANKS;
     atomic_store_explicit(&aq_job.ep.handler[H_COUNT], (gex_AM_Fn_t)h_count, memory_order_relaxed);
+    aq_job.ep.entry[H_COUNT] = (gex_AM_Entry_t){
+        .gex_index = H_COUNT,
+        .gex_flags = GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_REPLY,
+        .gex_nargs = 2,
+        .gex_name = "count",
+    };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
