@@ -161,6 +161,15 @@ void aq_ibv_region_local(const struct aq_ibv_net *net, const struct aq_fh_hold *
 
 /* --- limits --- */
 
+bool aq_ibv_segments_on_demand(void)
+{
+#if GASNET_SEGMENT_EVERYTHING
+    return false;
+#else
+    return aq_env_choice(AQ_ENV_AQ_IBV_REGISTER) == 1;
+#endif
+}
+
 /* Are the users of this process's name space those of the machine? */
 static bool aq_ibv_reg_is_at_home(void)
 {

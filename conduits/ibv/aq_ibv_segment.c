@@ -53,15 +53,6 @@ static void aq_ibv_segment_register(struct aq_ibv_segment_address *address)
     aq_ibv_segments.own = bound;
 }
 
-bool aq_ibv_segments_on_demand(void)
-{
-#if GASNET_SEGMENT_EVERYTHING
-    return false;
-#else
-    return aq_env_choice(AQ_ENV_AQ_IBV_REGISTER) == 1;
-#endif
-}
-
 int aq_ibv_segments_exchange(void)
 {
     struct aq_ibv_segment_address own, *all;
