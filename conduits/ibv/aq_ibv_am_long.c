@@ -16,7 +16,7 @@
  * Other             copied into send buffers, written from there; free at return
  * Longest           from other memory, or longer than a request: a transfer (aq_ibv_xfer.c), which
  *                   ends with the message; free when all of it is acknowledged
- * Not registered    where the target's memory is not (segment everything): fragments that the
+ * Not registered    where the target's segment is not: fragments that the
  *                   receiver places; beyond AQ_IBV_MAX_MEDIUM a stream, which has the channel to
  *                   itself until its end. No circle of waiting arises: a fragment needs no handler
  *                   at the receiver and its credit comes back at once, and a sender that waits for

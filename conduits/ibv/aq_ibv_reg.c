@@ -7,7 +7,7 @@
  * Limits    firehose may pin the lesser of two amounts: the limit of locked memory (ulimit -l),
  *           unless the process may exceed it, and this rank's quota of GASNET_PHYSMEM_MAX, both
  *           without the segment and this conduit's buffers. Regions: a share of the device's. A
- *           segment, which is pinned as a whole, fits both limits and one registration
+ *           segment that is registered at attach fits both limits and one registration
  * Threads   registering: any; limits: start-up's thread
  * Uses      other/spawn for the host's memory. SPDX-License-Identifier: BSD-3-Clause
  */

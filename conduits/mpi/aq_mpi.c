@@ -132,15 +132,15 @@ static int aq_mpi_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsi
 
 /* --- polling --- */
 
-/* Sends puts that wait for others. */
+/* Sends puts that wait for others. The poll that does so is theirs: none follows, as after
+ * requests. */
 static __attribute__((noinline)) void aq_mpi_poll_flush(void)
 {
     if (!aq_mpi_try_lock())
         return;
     aq_mpi_coalesce_flush();
     aq_mpi_unlock();
-    aq_mpi_am_batch.just_sent =
-        false; /* this poll is theirs: no other follows, as it does requests */
+    aq_mpi_am_batch.just_sent = false;
 }
 
 /* Core calls it at the end of an access region. */

@@ -33,8 +33,8 @@ static inline bool aq_mpi_rma_busy(void)
 
 /* With the lock: completes transfers, and runs no handler. Returns how many. */
 unsigned aq_mpi_rma_poll(void);
-/* The same at shutdown, where puts that wait for others leave first. Returns true if no transfer is
- * under way any more; a put in a message is not once it has left. */
+/* The same at shutdown, where puts that wait for others leave first, as far as credit allows.
+ * Returns true if no transfer is under way any more; puts in messages do not count. */
 bool aq_mpi_rma_drain(void);
 
 #endif

@@ -57,8 +57,8 @@ static inline void aq_shm_rx_give_back(struct aq_shm_rx *rx, uint32_t count)
     atomic_store_explicit(rx->done, count - AQ_SHM_FIRST, memory_order_release);
 }
 
-/* Where there are marks: this channel's is as it is when all taken messages were all. par: rx->lock
- * is held, so that an older number never replaces a newer one. */
+/* Where there are marks: notes that every message of the channel up to the last one taken has been
+ * seen. par: rx->lock is held, so that an older number never replaces a newer one. */
 static inline void aq_shm_rx_note_seen(const struct aq_shm_rx *rx)
 {
     /* relaxed: a poller that reads the old one looks at the channel once more */

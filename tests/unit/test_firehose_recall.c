@@ -39,7 +39,7 @@ static void test_recall(void **state)
     sim_free(sim);
 }
 
-/* Whoever gives pages back waits until the peer has forgotten their region. */
+/* A rank that gives pages back waits until the peer has forgotten their region. */
 static void test_discard(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
