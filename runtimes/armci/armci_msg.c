@@ -12,6 +12,8 @@
  */
 #include "armci_impl.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +36,38 @@ static void end_mpi(void)
         MPI_Finalize();
 }
 
+/* Handles of Open MPI are pointers, those of MPICH and its kin numbers. A program of one kind whose
+ * calls of MPI this library shares would end in a communicator that does not exist. */
+static void check_mpi(void)
+{
+#ifdef OPEN_MPI
+    const bool is_ours = true;
+#else
+    const bool is_ours = false;
+#endif
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length;
+
+    MPI_Get_library_version(version, &length);
+    version[strcspn(version, ",\n")] = '\0';
+    for (char *tab = version; (tab = strchr(tab, '\t')) != NULL;)
+        *tab = ' ';
+    if ((strncmp(version, "Open MPI", 8) == 0) == is_ours)
+        return;
+    fprintf(stderr,
+            "*** FATAL ERROR: this libarmci was built for %s, but the program is linked with %s: "
+            "compile and link the program with the MPI of libarmci, or build Aqueduct with "
+            "--with-mpicc=COMPILER of the other\n",
+            is_ours ? "Open MPI" : "an MPI of MPICH's kind", version);
+    exit(1);
+}
+
 void aq_armci_mpi_start(int *argc, char ***argv)
 {
     const char *conduit = getenv("GASNET_CONDUIT");
     int is_up = 0, level = MPI_THREAD_SINGLE;
 
+    check_mpi();
     MPI_Initialized(&is_up);
     if (is_up)
         return;

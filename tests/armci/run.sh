@@ -162,6 +162,17 @@ one_rank()
     [ "$(grep -c 'starts no ranks of MPI.*gasnetrun_mpi' "$work/run")" = 2 ]
 }
 check "gasnetrun starts no ranks of MPI" one_rank
+# other_mpi: a program of MPICH and a libarmci of Open MPI, or the other way round
+case $MPICC in *mpich*) other=openmpi ;; *) other=mpich ;; esac
+other_mpi()
+{
+    # shellcheck disable=SC2046
+    mpicc.$other ends.c -o ends-other $(pkg --cflags --libs armci) -Wl,-rpath,"$tree/lib" -lpthread &&
+        ! ./ends-other messages >"$work/run" 2>&1
+    cat "$work/run"
+    grep -q 'this libarmci was built for .*but the program is linked with .*--with-mpicc=' "$work/run"
+}
+check "a program of another MPI" other_mpi
 check "ARMCI_Error" ends error 7 'rank 2: enough of this (7)'
 check "a rank that does not exist" ends rank 1 'ARMCI_Fence: there is no rank 3; there are 0 to 2'
 check "mutexes that do not exist" ends mutex 1 'ARMCI_Lock: there are no mutexes'

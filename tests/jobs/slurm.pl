@@ -183,10 +183,20 @@ sub try_case {
     return;
 }
 
+# Seconds that a launcher may need of its own: three times what it takes to run true, and no less than on
+# a busy machine.
+sub start_of {
+    my ($launcher, $output) = @_;
+    my ($code, $seconds) = run([command($launcher, {}, 'true')], 30, $output, undef, 'true');
+    printf "# %s runs true in %.1f s, exit code %s\n", $launcher, $seconds, $code;
+    my $least = $launcher eq 'openmpi' ? 8 : 5;
+    return 3 * $seconds > $least ? 3 * $seconds : $least;
+}
+
 sub inside {
     my $launcher = shift;
     my $output = tempdir('aq-slurm-run.XXXXXX', TMPDIR => 1, CLEANUP => 1) . '/output';
-    my $start = $launcher eq 'openmpi' ? 8 : 5; # seconds, of the launcher's on a busy machine
+    my $start = start_of($launcher, $output);
     my $end = $start + $timeout_s + 1;
     my $all = $ranks - 1;
     my $hydra = $launcher eq 'mpich';    # ends the others itself, at once, when a rank dies or fails
