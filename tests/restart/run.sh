@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh - jobs over groups: started and ended a hundred times, in halves, one after the other, with other members,
+# run.sh - jobs over groups: started and ended a hundred times (thirty under a sanitizer), in halves, one after the other, with other members,
 # misused, killed. Prints TAP. SPDX-License-Identifier: BSD-3-Clause
 #
 #   run.sh      AQ_BUILD is the build folder, AQ_SRC the source folder. Where an mpicc is, groups of MPI too
@@ -12,7 +12,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
 # sanitizers keep what was freed for a while
-case ${AQ_CONFIG:-} in *asan* | *tsan*) export TEST_RSS_KB=65536 TEST_SANITIZER=1 ;; esac
+many=100
+case ${AQ_CONFIG:-} in *asan* | *tsan*) many=30; export TEST_RSS_KB=65536 TEST_SANITIZER=1 ;; esac
 # what malloc() counts as allocated is what the library has not freed
 export GLIBC_TUNABLES=glibc.malloc.tcache_count=0
 # What the udp conduit adds: in par, if messages wait, a second thread, whose stack the C library
@@ -55,7 +56,7 @@ says() {
 for mode in seq par; do
     prog=$build/tests/restart/restart-$mode
     [ -x "$prog" ] || continue
-    is "smp $mode: a hundred jobs, nothing is left" "$prog" 3 again 100
+    is "smp $mode: $many jobs, nothing is left" "$prog" 3 again $many
     is "smp $mode: both halves at a time" "$prog" 4 halves 10
     is "smp $mode: one half while the other waits" "$prog" 4 turns 5
     is "smp $mode: other members, other orders" "$prog" 4 members 4
@@ -69,7 +70,7 @@ for mode in seq par; do
     says 137 'was lost' "$mode: a rank killed in the second job" "$prog" 3 killed
     for each in 1 2; do
         run="$udp GASNET_SUPERNODE_MAXSIZE=$each $prog"
-        is "udp $mode, $each sharing memory: a hundred jobs" $run 3 again 100
+        is "udp $mode, $each sharing memory: $many jobs" $run 3 again $many
         is "udp $mode, $each sharing memory: both halves at a time" $run 4 halves 10
         is "udp $mode, $each sharing memory: one half while the other waits" $run 4 turns 5
         is "udp $mode, $each sharing memory: other members, other orders" $run 5 members 3
