@@ -211,15 +211,11 @@ static inline bool aq_shm_rx_has_work(const struct aq_shm_rx *rx, int channel)
            || atomic_load_explicit(&rx->finished, memory_order_relaxed) != 0;
 }
 
-static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int channel)
+/* Serves at most budget messages of a channel that has work. */
+static inline unsigned aq_shm_rx_serve_some(struct aq_shm_rx *rx, int channel, unsigned budget)
 {
-    unsigned budget, served = 0;
+    unsigned served = 0;
 
-    if (AQ_LIKELY(!aq_shm_rx_has_work(rx, channel))) {
-        atomic_store_explicit(&rx->streaming, false, memory_order_relaxed);
-        return 0;
-    }
-    budget = aq_shm_rx_is_streaming(rx) ? AQ_SHM_POLL_BUDGET : 1;
     do {
         const enum aq_shm_served what = aq_shm_rx_serve(rx, channel);
 
@@ -232,11 +228,25 @@ static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int channel)
     return served;
 }
 
-/* A channel whose mark differs. */
+static inline unsigned aq_shm_rx_drain(struct aq_shm_rx *rx, int channel)
+{
+    if (AQ_LIKELY(!aq_shm_rx_has_work(rx, channel))) {
+        atomic_store_explicit(&rx->streaming, false, memory_order_relaxed);
+        return 0;
+    }
+    return aq_shm_rx_serve_some(rx, channel, aq_shm_rx_is_streaming(rx) ? AQ_SHM_POLL_BUDGET : 1);
+}
+
+/* A channel whose mark differs: it says how many messages there are, so that no look is for
+ * nothing. Too many if another poller has taken some since: the look after the last ends it. */
 static inline unsigned aq_shm_rx_drain_marked(struct aq_shm_rx *rx, int channel, uint8_t mark)
 {
-    (void)mark;
-    return aq_shm_rx_drain(rx, channel);
+    const uint8_t taken = aq_shm_mark(atomic_load_explicit(&rx->taken, memory_order_relaxed));
+    const unsigned waiting = (uint8_t)(mark - taken);
+
+    if (!aq_shm_rx_has_work(rx, channel))
+        return 0;
+    return aq_shm_rx_serve_some(rx, channel, MIN(waiting, AQ_SHM_POLL_BUDGET));
 }
 
 #else /* one thread */
