@@ -28,16 +28,21 @@ job()
     printf '%s\n' "$*" >"$work/$id.sh"
 }
 
-# languages FUNCTION ARG...: calls FUNCTION for each compiler and standard that is installed.
+# languages LIST FUNCTION ARG...: calls FUNCTION for each COMPILER:STANDARD of the list that is installed. A part of
+# gasnet/ meets each compiler and each standard once; a header that clients name, every pair of them.
+pairs="gcc:c99 clang:c11 g++:c++20 clang++:c++11"
+all="gcc:c99 gcc:c11 clang:c99 clang:c11 g++:c++11 g++:c++20 clang++:c++11 clang++:c++20"
 languages()
 {
-    for compiler in gcc clang; do
+    list=$1
+    shift
+    for one in $list; do
+        compiler=${one%:*} std=${one#*:}
         command -v $compiler >/dev/null 2>&1 || continue
-        for std in c99 c11; do "$@" "$compiler -std=$std -Wstrict-prototypes -x c" "$compiler $std" c; done
-    done
-    for compiler in g++ clang++; do
-        command -v $compiler >/dev/null 2>&1 || continue
-        for std in c++11 c++20; do "$@" "$compiler -std=$std -x c++" "$compiler $std" cc; done
+        case $std in
+        c++*) "$@" "$compiler -std=$std -x c++" "$compiler $std" cc ;;
+        *) "$@" "$compiler -std=$std -Wstrict-prototypes -x c" "$compiler $std" c ;;
+        esac
     done
 }
 
@@ -75,17 +80,21 @@ headers=$(cd "$AQ_SRC/include" && ls ./*.h gasnet/*.h | sed 's|^\./||'
 tools="gasnet_tools.h $(cd "$AQ_SRC/include" && ls gasnet/tools_*.h)"
 for h in $headers; do
     case " $(echo $tools) " in
-    *" $h "*) languages alone "$h" THREAD_SAFE ;;
-    *) languages alone "$h" PAR ;;
+    *" $h "*) mode=THREAD_SAFE ;;
+    *) mode=PAR ;;
+    esac
+    case $h in
+    gasnet/*) languages "$pairs" alone "$h" $mode ;;
+    *) languages "$all" alone "$h" $mode ;;
     esac
 done
-for mode in THREAD_SINGLE LITE_MODE NONE; do languages alone gasnet_tools.h $mode; done
-for mode in SEQ PAR PARSYNC; do languages after $mode; done
+for mode in THREAD_SINGLE LITE_MODE NONE; do languages "$all" alone gasnet_tools.h $mode; done
+for mode in SEQ PAR PARSYNC; do languages "$all" after $mode; done
 for h in gasnet_portable_platform.h portable_platform.h portable_inttypes.h gasnet_basic.h gasnet_toolhelp.h \
-    gasnet_membar.h gasnet_timer.h; do languages alone $h NONE; done
-languages alone gasnetex.h SEQ
-languages alone gasnetex.h PARSYNC
-languages together PAR
+    gasnet_membar.h gasnet_timer.h; do languages "$all" alone $h NONE; done
+languages "$all" alone gasnetex.h SEQ
+languages "$all" alone gasnetex.h PARSYNC
+languages "$all" together PAR
 
 # The headers of each conduit alone, with its own -I.
 for folder in "$AQ_SRC"/include/*-conduit; do
@@ -124,7 +133,7 @@ job "gasnet_config.h: one line says EX_SPEC_VERSION_MINOR" "$(one_line EX_SPEC_V
 # Internal headers; those of a module by its conduit's own compiler, if the conduit is built.
 module_compiler()
 {
-    name=$(echo "$1" | sed 's|^\(conduits\|other/spawn\)/\([a-z]*\)/module/.*|\2|' | tr '[:lower:]' '[:upper:]')
+    name=$(echo "${1%/module/*}" | sed 's/.*\///' | tr '[:lower:]' '[:upper:]')
     make -s echovar VARNAME="${name}_MODULE_CC" 2>/dev/null | sed -n "s/^${name}_MODULE_CC=//p"
 }
 for h in $(cd "$AQ_SRC" && find base core extended conduits other -name '*.h' | sort); do
