@@ -62,8 +62,8 @@ void aq_supervise_standard_fds(void);
 
 /**
  * aq_supervise_open - make the job area for size ranks, and block the signals that signal_fd reads.
- * Signals that end a job (HUP, INT, QUIT, TERM) stay ignored where they are ignored, as for nohup
- * and background jobs. SIGCHLD gets its default action, otherwise ranks could not be waited for.
+ * Of the signals that end a job (HUP, INT, QUIT, TERM) only HUP stays ignored where it is ignored,
+ * as nohup wants it. SIGCHLD gets its default action, otherwise ranks could not be waited for.
  * jobarea_fd_out  the job area's memfd, close-on-exec
  * Returns 0 or -errno; on failure nothing has changed.
  */

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# test_format.pl - the C files are laid out as .clang-format says, no line is longer than 100
-# columns, and no file of the project is longer than 600 lines. Prints TAP.
+# test_format.pl - the C files are laid out as .clang-format says, no line of them and of the test
+# tables is longer than 100 columns, and no file of the project is longer than 600 lines. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # Takes clang-format 14, Debian 12's: another version lays out some code in another way.
@@ -91,9 +91,10 @@ my @c = grep { !$foreign{$_} } files_of($src, qr/\.[ch]$/, @top);
 my @ours = grep { !$foreign{$_} } files_of($src, qr/\.(c|h|pl|sh|pm|awk)$/, @top, 'build-aux');
 cmp_ok(scalar @c, '>', 400, 'the source is there');
 
-my @wide = wide_lines($src, @c);
+my @tables = ('check', map { "build-aux/$_" } qw(testsets testaxes configurations));
+my @wide = wide_lines($src, @c, @tables);
 diag($_) for @wide;
-is(scalar @wide, 0, "no line of C is longer than $columns columns");
+is(scalar @wide, 0, "no line of C or of a test table is longer than $columns columns");
 
 my @long = long_files($src, @ours);
 my @unknown = grep { !$long{$_} } @long;

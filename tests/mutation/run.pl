@@ -8,7 +8,8 @@
 # DIR, by default build/mutation, holds the copy and its builds; they are kept, so that a second run is
 # faster. NAME: only these mutants. --more: ./check --more instead of ./check. Prints TAP: one point for each
 # mutant, ok if a set failed, with the set's name; that ./check passes without a mutant is not asked here.
-# --lines runs nothing: a point is ok if the mutant's line stands once in its file of the source folder.
+# --lines runs nothing: a point is ok if the mutant's line stands once in its file of the source folder, and
+# ./check has the run that is expected to fail.
 # Takes some minutes a mutant: first the run that is expected to fail, then, if it passed, all. Depends on tests/mutation/mutants, ./check --stop.
 
 use strict;
@@ -101,6 +102,14 @@ sub times_in
     return scalar(() = $text =~ /\Q$mutant->{'-'}\E/g);
 }
 
+# True if ./check has the run that the mutant is expected to fail.
+sub has_run
+{
+    my ($config, $run) = split ' ', shift->{'?'}, 2;
+    local $ENV{AQ_SRC} = $src;
+    return system("perl '$src/build-aux/run-testsets' --build --when full --list --config '$config' '$run' >/dev/null 2>&1") == 0;
+}
+
 # Points for the mutants whose lines are looked up only.
 sub look_up
 {
@@ -108,8 +117,10 @@ sub look_up
     for my $mutant (@_) {
         my $file = "$src/$mutant->{file}";
         my $times = -f $file ? times_in($mutant, slurp($file)) : 'no file, so 0';
-        printf "%sok %d - %s: its line stands %s times in %s\n", $times eq '1' ? '' : 'not ',
-            ++$number, $mutant->{name}, $times, $mutant->{file};
+        my $has_run = has_run($mutant);
+        printf "%sok %d - %s: its line stands %s times in %s; ./check %s '%s'\n",
+            $times eq '1' && $has_run ? '' : 'not ', ++$number, $mutant->{name}, $times,
+            $mutant->{file}, $has_run ? 'has' : 'has no', $mutant->{'?'};
     }
 }
 
