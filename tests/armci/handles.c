@@ -8,26 +8,26 @@
 #define N 2000 /* elements that peers put into; one more belongs to its rank alone */
 
 static void *base[1024];
-static double *mine;
+static double *ours;
 static int right, left;
 
-static double *there(int proc)
+static double *remote_addr(int proc)
 {
     return base[proc];
 }
 
-static void set_mine(double value)
+static void set_own(double value)
 {
     for (int i = 0; i < N; i++)
-        mine[i] = value;
+        ours[i] = value;
     ARMCI_Barrier();
 }
 
-static void check_mine(const char *what, double (*want)(int))
+static void check_own(const char *what, double (*want)(int))
 {
     ARMCI_Barrier();
     for (int i = 0; i < N; i++)
-        CHECK(mine[i] == want(i), "%s: element %d is %g, not %g", what, i, mine[i], want(i));
+        CHECK(ours[i] == want(i), "%s: element %d is %g, not %g", what, i, ours[i], want(i));
     ARMCI_Barrier();
 }
 
@@ -42,20 +42,21 @@ static void explicit_handles(void)
     static armci_hdl_t handles[N];
     double values[N];
 
-    set_mine(-1);
+    set_own(-1);
     for (int i = 0; i < N; i++) {
         values[i] = me * 10000.0 + i;
         if (i % 2 == 0)
             ARMCI_INIT_HANDLE(handles + i);
         else
             ARMCI_INIT_HANDLE(&handles[i]);
-        ARMCI_NbPut(&values[i], there(right) + i, sizeof(double), right, &handles[i]);
+        ARMCI_NbPut(&values[i], remote_addr(right) + i, sizeof(double), right, &handles[i]);
     }
     for (int i = N - 1; i >= 0; i--)
         CHECK_EQ(ARMCI_Wait(&handles[i]), 0);
-    check_mine("explicit handles", from_left);
+    check_own("explicit handles", from_left);
     for (int i = 0; i < N; i++)
-        CHECK_EQ(ARMCI_NbGet(there(left) + i, &values[i], sizeof(double), left, &handles[i]), 0);
+        CHECK_EQ(ARMCI_NbGet(remote_addr(left) + i, &values[i], sizeof(double), left, &handles[i]),
+                 0);
     for (int i = 0; i < N; i++)
         while (ARMCI_Test(&handles[i]) != 0)
             continue;
@@ -73,21 +74,21 @@ static void several_on_one(void)
     int strides[1] = { 2 * sizeof(double) }, count[2] = { sizeof(double), N / 2 };
     armci_hdl_t handle;
 
-    set_mine(-1);
+    set_own(-1);
     for (int i = 0; i < N; i++)
         values[i] = me * 10000.0 + i;
     ARMCI_INIT_HANDLE(&handle);
-    ARMCI_NbPutS(values, strides, there(right), strides, count, 1, right, &handle);
-    ARMCI_NbPutS(values + 1, strides, there(right) + 1, strides, count, 1, right, &handle);
-    ARMCI_NbGet(there(me) + N, back, sizeof(double), me, &handle);
+    ARMCI_NbPutS(values, strides, remote_addr(right), strides, count, 1, right, &handle);
+    ARMCI_NbPutS(values + 1, strides, remote_addr(right) + 1, strides, count, 1, right, &handle);
+    ARMCI_NbGet(remote_addr(me) + N, back, sizeof(double), me, &handle);
     ARMCI_Wait(&handle);
     CHECK_EQ(back[0], me + 0.5);
-    check_mine("several on one handle", from_left);
-    ARMCI_NbAcc(ARMCI_ACC_DBL, &one, values, there(right), sizeof(values), right, &handle);
+    check_own("several on one handle", from_left);
+    ARMCI_NbAcc(ARMCI_ACC_DBL, &one, values, remote_addr(right), sizeof(values), right, &handle);
     ARMCI_Barrier();
     CHECK_EQ(ARMCI_Wait(&handle), 0);
     for (int i = 0; i < N; i++)
-        CHECK_EQ(mine[i], 2 * from_left(i));
+        CHECK_EQ(ours[i], 2 * from_left(i));
     ARMCI_Barrier();
 }
 
@@ -98,24 +99,24 @@ static void implicit_handle(void)
     void *src[N / 4], *dst[N / 4];
     armci_giov_t vector = { src, dst, sizeof(double), N / 4 };
 
-    set_mine(-1);
+    set_own(-1);
     for (int i = 0; i < N; i++)
         values[i] = me * 10000.0 + i;
     for (int part = 0; part < 3; part++) {
         for (int i = 0; i < N / 4; i++) {
             src[i] = &values[part * (N / 4) + i];
-            dst[i] = there(right) + part * (N / 4) + i;
+            dst[i] = remote_addr(right) + part * (N / 4) + i;
         }
         ARMCI_NbPutV(&vector, 1, right, NULL);
     }
     memset(src, 0, sizeof(src));
     memset(dst, 0, sizeof(dst));
     for (int i = N / 4 * 3; i < N; i++)
-        ARMCI_NbPutValueDouble(values[i], there(right) + i, right, NULL);
+        ARMCI_NbPutValueDouble(values[i], remote_addr(right) + i, right, NULL);
     ARMCI_WaitProc(right);
     ARMCI_WaitAll();
     ARMCI_Fence(right);
-    check_mine("implicit handle", from_left);
+    check_own("implicit handle", from_left);
 }
 
 /* One for each process, open at once; values, lists and sections together; used again for another
@@ -128,7 +129,7 @@ static void aggregate_handles(void)
     armci_giov_t vector = { src, dst, sizeof(double), 1 };
     int strides[1] = { sizeof(double) }, count[2] = { sizeof(double), 10 };
 
-    set_mine(-1);
+    set_own(-1);
     for (int i = 0; i < N; i++)
         values[i] = i;
     for (int p = 0; p < nproc; p++) {
@@ -138,38 +139,39 @@ static void aggregate_handles(void)
     for (int i = me; i < N - 20; i += nproc) {
         for (int p = 0; p < nproc; p++) {
             src[0] = &values[i];
-            dst[0] = there(p) + i;
+            dst[0] = remote_addr(p) + i;
             if (i % 3 == 0)
-                ARMCI_NbPutValueDouble(i, there(p) + i, p, &handles[p]);
+                ARMCI_NbPutValueDouble(i, remote_addr(p) + i, p, &handles[p]);
             else if (i % 3 == 1)
                 ARMCI_NbPutV(&vector, 1, p, &handles[p]);
             else
-                ARMCI_NbPut(&values[i], there(p) + i, sizeof(double), p, &handles[p]);
+                ARMCI_NbPut(&values[i], remote_addr(p) + i, sizeof(double), p, &handles[p]);
         }
     }
     if (me == 0)
         for (int p = 0; p < nproc; p++)
             for (int part = 0; part < 2; part++)
-                ARMCI_NbPutS(&values[N - 20 + 10 * part], strides, there(p) + N - 20 + 10 * part,
-                             strides, count, part, p, &handles[p]);
+                ARMCI_NbPutS(&values[N - 20 + 10 * part], strides,
+                             remote_addr(p) + N - 20 + 10 * part, strides, count, part, p,
+                             &handles[p]);
     if (me == 0)
         for (int p = 0; p < nproc; p++)
             for (int i = N - 9; i < N; i++)
-                ARMCI_NbPutValueDouble(i, there(p) + i, p, &handles[p]);
+                ARMCI_NbPutValueDouble(i, remote_addr(p) + i, p, &handles[p]);
     for (int p = 0; p < nproc; p++)
         ARMCI_Wait(&handles[p]);
     ARMCI_Barrier();
     for (int i = 0; i < N; i++)
-        CHECK(mine[i] == i || (i > N - 20 && i < N - 10), "aggregate: element %d is %g", i,
-              mine[i]);
+        CHECK(ours[i] == i || (i > N - 20 && i < N - 10), "aggregate: element %d is %g", i,
+              ours[i]);
     for (int i = 0; i < N; i++)
-        ARMCI_NbGet(there((me + i / 100) % nproc) + i, &back[i], sizeof(double),
+        ARMCI_NbGet(remote_addr((me + i / 100) % nproc) + i, &back[i], sizeof(double),
                     (me + i / 100) % nproc, &handles[0]);
     ARMCI_Wait(&handles[0]);
     ARMCI_UNSET_AGGREGATE_HANDLE(&handles[0]);
-    ARMCI_NbGet(there(right), &back[0], sizeof(double), right, &handles[0]);
+    ARMCI_NbGet(remote_addr(right), &back[0], sizeof(double), right, &handles[0]);
     ARMCI_Wait(&handles[0]);
-    CHECK(memcmp(back, mine, sizeof(back)) == 0, "gets of an aggregate handle");
+    CHECK(memcmp(back, ours, sizeof(back)) == 0, "gets of an aggregate handle");
     ARMCI_Barrier();
 }
 
@@ -187,7 +189,7 @@ static void segments_of_different_lengths(int shift)
     armci_hdl_t handles[2];
     double values[N];
 
-    set_mine(-1);
+    set_own(-1);
     for (int h = 0; h < 2; h++) {
         ARMCI_INIT_HANDLE(&handles[h]);
         ARMCI_SET_AGGREGATE_HANDLE(&handles[h]);
@@ -196,8 +198,10 @@ static void segments_of_different_lengths(int shift)
         values[i] = me + i;
     for (int i = 0; i < N; i++) {
         if (i % 5 == 3)
-            CHECK_EQ(ARMCI_NbPut(NULL, there(right) + i, 8, right, &handles[i / 5 % 2]), FAIL);
-        ARMCI_NbPut(&values[i], there(right) + i, length_of(i, shift), right, &handles[i / 5 % 2]);
+            CHECK_EQ(ARMCI_NbPut(NULL, remote_addr(right) + i, 8, right, &handles[i / 5 % 2]),
+                     FAIL);
+        ARMCI_NbPut(&values[i], remote_addr(right) + i, length_of(i, shift), right,
+                    &handles[i / 5 % 2]);
     }
     for (int h = 0; h < 2; h++)
         ARMCI_Wait(&handles[h]);
@@ -206,22 +210,22 @@ static void segments_of_different_lengths(int shift)
         double wanted = -1, sent = left + i;
 
         memcpy(&wanted, &sent, (size_t)length_of(i, shift));
-        CHECK(mine[i] == wanted, "lengths: element %d is %g, not %g", i, mine[i], wanted);
+        CHECK(ours[i] == wanted, "lengths: element %d is %g, not %g", i, ours[i], wanted);
     }
     ARMCI_Barrier();
 }
 
 static void values(void)
 {
-    set_mine(0);
+    set_own(0);
     ARMCI_PutValueInt(-5, base[right], right);
-    ARMCI_PutValueLong(1L << 40, there(right) + 1, right);
-    ARMCI_PutValueFloat(2.5f, there(right) + 2, right);
-    ARMCI_PutValueDouble(-3.25, there(right) + 3, right);
+    ARMCI_PutValueLong(1L << 40, remote_addr(right) + 1, right);
+    ARMCI_PutValueFloat(2.5f, remote_addr(right) + 2, right);
+    ARMCI_PutValueDouble(-3.25, remote_addr(right) + 3, right);
     CHECK_EQ(ARMCI_GetValueInt(base[right], right), -5);
-    CHECK_EQ(ARMCI_GetValueLong(there(right) + 1, right), 1L << 40);
-    CHECK(ARMCI_GetValueFloat(there(right) + 2, right) == 2.5f, "a float");
-    CHECK(ARMCI_GetValueDouble(there(right) + 3, right) == -3.25, "a double");
+    CHECK_EQ(ARMCI_GetValueLong(remote_addr(right) + 1, right), 1L << 40);
+    CHECK(ARMCI_GetValueFloat(remote_addr(right) + 2, right) == 2.5f, "a float");
+    CHECK(ARMCI_GetValueDouble(remote_addr(right) + 3, right) == -3.25, "a double");
     ARMCI_Barrier();
     CHECK_EQ(*(int *)base[me], -5);
 }
@@ -232,8 +236,8 @@ int main(int argc, char **argv)
     right = (me + 1) % nproc;
     left = (me + nproc - 1) % nproc;
     CHECK_EQ(ARMCI_Malloc(base, (N + 1) * sizeof(double)), 0);
-    mine = base[me];
-    mine[N] = me + 0.5;
+    ours = base[me];
+    ours[N] = me + 0.5;
     explicit_handles();
     several_on_one();
     implicit_handle();

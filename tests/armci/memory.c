@@ -190,7 +190,7 @@ static void groups(void)
 
 static void domains(void)
 {
-    const int mine = armci_domain_my_id(ARMCI_DOMAIN_SMP);
+    const int ours = armci_domain_my_id(ARMCI_DOMAIN_SMP);
     int sum = 0;
 
     for (int d = 0; d < armci_domain_count(ARMCI_DOMAIN_SMP); d++) {
@@ -204,7 +204,7 @@ static void domains(void)
     }
     CHECK_EQ(sum, nproc);
     CHECK_EQ(armci_domain_nprocs(ARMCI_DOMAIN_SMP, -1),
-             armci_domain_nprocs(ARMCI_DOMAIN_SMP, mine));
+             armci_domain_nprocs(ARMCI_DOMAIN_SMP, ours));
     CHECK(armci_domain_same_id(ARMCI_DOMAIN_SMP, me) && ARMCI_Same_node(me), "with oneself");
 }
 

@@ -54,8 +54,8 @@ static void broadcasts(void)
     }
 }
 
-#define REDUCE(letter, type)                                                               \
-    static void reduce_##letter(void)                                                      \
+#define REDUCE(message, type)                                                              \
+    static void reduce_##message(void)                                                     \
     {                                                                                      \
         static const char *ops[] = { "+", "*", "max", "min", "absmax", "absmin" };         \
         const type want[] = {                                                              \
@@ -67,7 +67,7 @@ static void broadcasts(void)
                                                                                            \
             for (int i = 0; i < 100; i++)                                                  \
                 x[i] = (type)(op >= 4 ? -me : me);                                         \
-            armci_msg_##letter##gop(x, 100, (char *)ops[op]);                              \
+            armci_msg_##message##gop(x, 100, (char *)ops[op]);                             \
             CHECK(x[0] == want[op] && x[99] == want[op], "%s of " #type, ops[op]);         \
         }                                                                                  \
     }

@@ -172,11 +172,11 @@ static double put_time(int buffers, size_t chunk, size_t first, size_t bytes)
     return processor;
 }
 
-static void within(const char *what, double value, double least, double most)
+static void within(const char *what, double value, double min, double upper)
 {
-    const bool is_right = value >= least && value <= most;
+    const bool is_right = value >= min && value <= upper;
 
-    printf("%s%s: %.4f (%.4g to %.4g)\n", is_right ? "" : "not right: ", what, value, least, most);
+    printf("%s%s: %.4f (%.4g to %.4g)\n", is_right ? "" : "not right: ", what, value, min, upper);
     failures += !is_right;
 }
 
@@ -227,7 +227,7 @@ static void puts_by_buffers(void)
     }
 }
 
-static void first_chunk(size_t first, double ratio, double least)
+static void first_chunk(size_t first, double ratio, double min)
 {
     const size_t chunk = 65536;
 
@@ -239,7 +239,7 @@ static void first_chunk(size_t first, double ratio, double least)
 
         snprintf(what, sizeof(what), "put, %zu chunks, wire %.1f times the copy, first %zu: gain",
                  n, ratio, first);
-        within(what, (equal - small) / ((double)(chunk - first) / bc), least, 1.05);
+        within(what, (equal - small) / ((double)(chunk - first) / bc), min, 1.05);
     }
 }
 

@@ -33,11 +33,11 @@ static void unmake(void **base)
 /* Broadcasts and sums of up to 131072 items from every root; more in one reduction. */
 static void long_messages(void)
 {
-    enum { MOST = 131072 };
-    static int items[MOST];
-    static double values[2 * MOST];
+    enum { HIGHEST = 131072 };
+    static int items[HIGHEST];
+    static double values[2 * HIGHEST];
 
-    for (int n = 1; n <= MOST; n *= 8) {
+    for (int n = 1; n <= HIGHEST; n *= 8) {
         for (int root = 0; root < nproc; root++) {
             for (int i = 0; i < n; i++)
                 items[i] = me == root ? root + i : -1;
@@ -47,11 +47,12 @@ static void long_messages(void)
         armci_msg_igop(items, n, (char *)"+");
         CHECK_EQ(items[n - 1], nproc * (nproc - 1 + n - 1));
     }
-    for (int i = 0; i < 2 * MOST; i++)
+    for (int i = 0; i < 2 * HIGHEST; i++)
         values[i] = i;
-    armci_msg_dgop(values, 2 * MOST, (char *)"+");
-    CHECK(values[2 * MOST - 1] == (double)nproc * (2 * MOST - 1), "%g", values[2 * MOST - 1]);
-    armci_msg_reduce(values, 2 * MOST, (char *)"max", ARMCI_DOUBLE);
+    armci_msg_dgop(values, 2 * HIGHEST, (char *)"+");
+    CHECK(values[2 * HIGHEST - 1] == (double)nproc * (2 * HIGHEST - 1), "%g",
+          values[2 * HIGHEST - 1]);
+    armci_msg_reduce(values, 2 * HIGHEST, (char *)"max", ARMCI_DOUBLE);
     CHECK(me != 0 || values[7] == 7.0 * nproc, "%g", values[7]);
 }
 
@@ -129,16 +130,16 @@ static void two_neighbours(void)
 {
     enum { BYTES = 10 << 20 };
     void *base[1024];
-    char *mine = malloc(BYTES);
+    char *ours = malloc(BYTES);
     armci_hdl_t handles[2];
     int waited;
 
     make(base, 2 * BYTES);
-    memset(mine, 1 + me, BYTES);
+    memset(ours, 1 + me, BYTES);
     ARMCI_INIT_HANDLE(&handles[0]);
     ARMCI_INIT_HANDLE(&handles[1]);
-    ARMCI_NbPut(mine, base[right], BYTES, right, &handles[0]);
-    ARMCI_NbPut(mine, (char *)base[left] + BYTES, BYTES, left, &handles[1]);
+    ARMCI_NbPut(ours, base[right], BYTES, right, &handles[0]);
+    ARMCI_NbPut(ours, (char *)base[left] + BYTES, BYTES, left, &handles[1]);
     armci_notify(right);
     ARMCI_Wait(&handles[0]);
     ARMCI_Wait(&handles[1]);
@@ -147,7 +148,7 @@ static void two_neighbours(void)
     CHECK_EQ(((char *)base[me])[BYTES - 1], 1 + left);
     CHECK_EQ(((char *)base[me])[2 * BYTES - 1], 1 + right);
     unmake(base);
-    free(mine);
+    free(ours);
 }
 
 /* A put to oneself that a loop of gets waits for; a reduction in place. */
@@ -177,21 +178,21 @@ static void own_memory(void)
 static void square_patch(int n)
 {
     int strides[1] = { n * (int)sizeof(double) }, count[2] = { n * (int)sizeof(double), n };
-    double *mine = malloc((size_t)n * (size_t)n * sizeof(double)), scale = 2, zero = 0;
+    double *ours = malloc((size_t)n * (size_t)n * sizeof(double)), scale = 2, zero = 0;
     void *base[1024];
 
     make(base, (armci_size_t)n * n * sizeof(double));
     for (long i = 0; i < (long)n * n; i++)
-        mine[i] = (double)(me + i);
-    ARMCI_PutS(mine, strides, base[right], strides, count, 1, right);
-    ARMCI_AccS(ARMCI_ACC_DBL, &scale, mine, strides, base[right], strides, count, 1, right);
-    ARMCI_AccS(ARMCI_ACC_DBL, &zero, mine, strides, base[right], strides, count, 1, right);
+        ours[i] = (double)(me + i);
+    ARMCI_PutS(ours, strides, base[right], strides, count, 1, right);
+    ARMCI_AccS(ARMCI_ACC_DBL, &scale, ours, strides, base[right], strides, count, 1, right);
+    ARMCI_AccS(ARMCI_ACC_DBL, &zero, ours, strides, base[right], strides, count, 1, right);
     ARMCI_Barrier();
     for (long i = 0; i < (long)n * n; i++)
         CHECK(((double *)base[me])[i] == 3.0 * (double)(left + i), "element %ld is %g", i,
               ((double *)base[me])[i]);
     unmake(base);
-    free(mine);
+    free(ours);
 }
 
 /* All types and formats at once by everybody, each type to a place of its own. */

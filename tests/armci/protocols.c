@@ -11,7 +11,7 @@
 #define ROWS  40
 
 static void *base[1024];
-static char *mine, *theirs;
+static char *ours, *peers;
 static int right;
 
 static char byte_of(size_t i, int seed)
@@ -43,24 +43,24 @@ static void contiguous(char *local)
         armci_hdl_t handle;
 
         fill(local, (size_t)n, i);
-        ARMCI_Put(local, theirs, n, right);
+        ARMCI_Put(local, peers, n, right);
         memset(local, -1, (size_t)n); /* the source may be reused */
-        ARMCI_Get(theirs, local, n, right);
+        ARMCI_Get(peers, local, n, right);
         CHECK(!differs(local, (size_t)n, i), "%d bytes", n);
         fill(local, (size_t)n, i + 100);
         ARMCI_INIT_HANDLE(&handle);
-        ARMCI_NbPut(local, theirs, n, right, &handle);
+        ARMCI_NbPut(local, peers, n, right, &handle);
         ARMCI_Wait(&handle);
         memset(local, -1, (size_t)n);
         ARMCI_Fence(right);
-        ARMCI_NbGet(theirs, local, n, right, &handle);
+        ARMCI_NbGet(peers, local, n, right, &handle);
         ARMCI_Wait(&handle);
         CHECK(!differs(local, (size_t)n, i + 100), "%d bytes", n);
     }
     fill(local, BYTES, 50);
-    ARMCI_Put(local, theirs, BYTES, right);
+    ARMCI_Put(local, peers, BYTES, right);
     ARMCI_Barrier();
-    CHECK(!differs(mine, BYTES, 50), "what the left neighbour has put");
+    CHECK(!differs(ours, BYTES, 50), "what the left neighbour has put");
     ARMCI_Barrier();
 }
 
@@ -73,9 +73,9 @@ static void strided(char *local)
 
         narrow[0] = run;
         fill(local, (size_t)(run * ROWS), run);
-        ARMCI_PutS(local, narrow, theirs, wide, count, 1, right);
+        ARMCI_PutS(local, narrow, peers, wide, count, 1, right);
         memset(local, -1, (size_t)(run * ROWS));
-        ARMCI_GetS(theirs, wide, local, narrow, count, 1, right);
+        ARMCI_GetS(peers, wide, local, narrow, count, 1, right);
         CHECK(!differs(local, (size_t)(run * ROWS), run), "runs of %d bytes", run);
     }
     ARMCI_Barrier();
@@ -90,12 +90,12 @@ static void aggregate(void)
     ARMCI_SET_AGGREGATE_HANDLE(&handle);
     for (int i = 0; i < 1000; i++) {
         values[i] = me + i;
-        ARMCI_NbPut(&values[i], theirs + 24 * i, sizeof(double), right, &handle);
+        ARMCI_NbPut(&values[i], peers + 24 * i, sizeof(double), right, &handle);
     }
     ARMCI_Wait(&handle);
     ARMCI_Fence(right);
     for (int i = 0; i < 1000; i++)
-        ARMCI_NbGet(theirs + 24 * i, &back[i], sizeof(double), right, &handle);
+        ARMCI_NbGet(peers + 24 * i, &back[i], sizeof(double), right, &handle);
     ARMCI_Wait(&handle);
     CHECK(memcmp(values, back, sizeof(values)) == 0, "aggregated doubles");
     ARMCI_Barrier();
@@ -117,8 +117,8 @@ int main(int argc, char **argv)
     test_start(&argc, &argv);
     right = (me + 1) % nproc;
     CHECK_EQ(ARMCI_Malloc(base, BYTES), 0);
-    mine = base[me];
-    theirs = base[right];
+    ours = base[me];
+    peers = base[right];
     reachable = ARMCI_Malloc_local(BYTES);
     settings();
     contiguous(private_memory);
@@ -130,6 +130,6 @@ int main(int argc, char **argv)
         CHECK_EQ(ARMCIX_Counter(argv[2]), 0);
     }
     ARMCI_Free_local(reachable);
-    ARMCI_Free(mine);
+    ARMCI_Free(ours);
     return test_finish();
 }

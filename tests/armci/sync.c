@@ -59,17 +59,17 @@ static void swap_lock(void)
 {
     clear();
     for (int i = 0; i < TURNS / 10; i++) {
-        int held = 1;
+        int locked = 1;
         long sum;
 
         do
-            ARMCI_Rmw(ARMCI_SWAP, &held, words(0), 0, 0);
-        while (held == 1);
+            ARMCI_Rmw(ARMCI_SWAP, &locked, words(0), 0, 0);
+        while (locked == 1);
         sum = ARMCI_GetValueLong(words(0) + 1, 0);
         ARMCI_PutValueLong(sum + 1, words(0) + 1, 0);
         ARMCI_Fence(0);
-        held = 0;
-        ARMCI_Rmw(ARMCI_SWAP, &held, words(0), 0, 0);
+        locked = 0;
+        ARMCI_Rmw(ARMCI_SWAP, &locked, words(0), 0, 0);
     }
     ARMCI_Barrier();
     CHECK_EQ(ARMCI_GetValueLong(words(0) + 1, 0), TURNS / 10 * nproc);

@@ -92,27 +92,27 @@ static void load(int t, const char *at, double *re, double *im)
 }
 
 /* What a call does to a run, in the model. */
-static void apply(enum way way, char *there, const char *here, int bytes)
+static void apply(enum way way, char *remote_addr, const char *self, int bytes)
 {
     double re, im, a, b;
 
     if (way == PUT)
-        memcpy(there, here, (size_t)bytes);
+        memcpy(remote_addr, self, (size_t)bytes);
     else if (way == GET)
-        CHECK(memcmp(there, here, (size_t)bytes) == 0, "a get of %d bytes from rank %d, type %d",
-              bytes, target, type);
+        CHECK(memcmp(remote_addr, self, (size_t)bytes) == 0,
+              "a get of %d bytes from rank %d, type %d", bytes, target, type);
     for (int i = 0; way == ACC && i < bytes; i += types[type].size) {
-        load(type, here + i, &a, &b);
-        load(type, there + i, &re, &im);
-        store(type, there + i, (int)(re + scale[0] * a - scale[1] * b),
+        load(type, self + i, &a, &b);
+        load(type, remote_addr + i, &re, &im);
+        store(type, remote_addr + i, (int)(re + scale[0] * a - scale[1] * b),
               (int)(im + scale[0] * b + scale[1] * a));
     }
 }
 
 /* A section: the same shape on both sides, each run somewhere else. */
 struct shape {
-    int levels, count[9], here[8], there[8];
-    int here_bytes, there_bytes;
+    int levels, count[9], self[8], remote_addr[8];
+    int self_bytes, peer_bytes;
 };
 
 static void choose_shape(struct shape *shape)
@@ -121,13 +121,13 @@ static void choose_shape(struct shape *shape)
 
     shape->levels = (int)test_random(&seed, 9);
     shape->count[0] = unit * (1 + (int)test_random(&seed, shape->levels > 4 ? 8 : 60));
-    shape->here_bytes = shape->there_bytes = shape->count[0];
+    shape->self_bytes = shape->peer_bytes = shape->count[0];
     for (int i = 0; i < shape->levels; i++) {
         shape->count[i + 1] = 1 + (int)test_random(&seed, shape->levels > 4 ? 2 : 4);
-        shape->here[i] = shape->here_bytes + (int)test_random(&seed, 20);
-        shape->there[i] = shape->there_bytes + unit * (int)test_random(&seed, 20);
-        shape->here_bytes += (shape->count[i + 1] - 1) * shape->here[i];
-        shape->there_bytes += (shape->count[i + 1] - 1) * shape->there[i];
+        shape->self[i] = shape->self_bytes + (int)test_random(&seed, 20);
+        shape->remote_addr[i] = shape->peer_bytes + unit * (int)test_random(&seed, 20);
+        shape->self_bytes += (shape->count[i + 1] - 1) * shape->self[i];
+        shape->peer_bytes += (shape->count[i + 1] - 1) * shape->remote_addr[i];
     }
 }
 
@@ -138,15 +138,15 @@ static void fill(void)
 }
 
 /* The runs of a section one after the other, for the model and for lists of pieces. */
-static int runs_of(const struct shape *shape, int *here, int *there)
+static int runs_of(const struct shape *shape, int *self, int *remote_addr)
 {
     int n = 0, index[8] = { 0 }, level;
 
     do {
-        here[n] = there[n] = 0;
+        self[n] = remote_addr[n] = 0;
         for (int i = 0; i < shape->levels; i++) {
-            here[n] += index[i] * shape->here[i];
-            there[n] += index[i] * shape->there[i];
+            self[n] += index[i] * shape->self[i];
+            remote_addr[n] += index[i] * shape->remote_addr[i];
         }
         n++;
         for (level = 0; level < shape->levels && ++index[level] == shape->count[level + 1]; level++)
@@ -155,27 +155,27 @@ static int runs_of(const struct shape *shape, int *here, int *there)
     return n;
 }
 
-static void call_strided(enum way way, int op, struct shape *s, char *here, char *there)
+static void call_strided(enum way way, int op, struct shape *s, char *self, char *remote_addr)
 {
     int rc;
 
     if (way == PUT)
-        rc = s->levels == 0
-                 ? ARMCI_Put(here, there, s->count[0], target)
-                 : ARMCI_PutS(here, s->here, there, s->there, s->count, s->levels, target);
-    else if (way == GET)
-        rc = s->levels == 0
-                 ? ARMCI_Get(there, here, s->count[0], target)
-                 : ARMCI_GetS(there, s->there, here, s->here, s->count, s->levels, target);
-    else
-        rc = s->levels == 0 ? ARMCI_Acc(op, scale, here, there, s->count[0], target)
-                            : ARMCI_AccS(op, scale, here, s->here, there, s->there, s->count,
+        rc = s->levels == 0 ? ARMCI_Put(self, remote_addr, s->count[0], target)
+                            : ARMCI_PutS(self, s->self, remote_addr, s->remote_addr, s->count,
                                          s->levels, target);
+    else if (way == GET)
+        rc = s->levels == 0 ? ARMCI_Get(remote_addr, self, s->count[0], target)
+                            : ARMCI_GetS(remote_addr, s->remote_addr, self, s->self, s->count,
+                                         s->levels, target);
+    else
+        rc = s->levels == 0 ? ARMCI_Acc(op, scale, self, remote_addr, s->count[0], target)
+                            : ARMCI_AccS(op, scale, self, s->self, remote_addr, s->remote_addr,
+                                         s->count, s->levels, target);
     CHECK_EQ(rc, 0);
 }
 
-static void call_vector(enum way way, int op, const struct shape *shape, int n, const int *here,
-                        const int *there, char *at_here, char *at_there)
+static void call_vector(enum way way, int op, const struct shape *shape, int n, const int *self,
+                        const int *remote_addr, char *at_self, char *at_peer)
 {
     void *local[70000 / 4], *remote[70000 / 4];
     armci_giov_t two[2];
@@ -183,8 +183,8 @@ static void call_vector(enum way way, int op, const struct shape *shape, int n, 
     int rc;
 
     for (int i = 0; i < n; i++) {
-        local[i] = at_here + here[i];
-        remote[i] = at_there + there[i];
+        local[i] = at_self + self[i];
+        remote[i] = at_peer + remote_addr[i];
     }
     for (int i = 0; i < 2; i++) {
         two[i].src_ptr_array = (way == GET ? remote : local) + (i == 0 ? 0 : half);
@@ -200,32 +200,32 @@ static void call_vector(enum way way, int op, const struct shape *shape, int n, 
 
 static void one_call(void)
 {
-    static int here[70000 / 4], there[70000 / 4];
+    static int self[70000 / 4], remote_addr[70000 / 4];
     struct shape shape;
     const enum way way = (enum way)test_random(&seed, 3);
     const int op = test_random(&seed, 2) ? types[type].op : types[type].other_op;
-    int n, at_here, at_there;
+    int n, at_self, at_peer;
 
     do {
         choose_shape(&shape);
-    } while (shape.here_bytes > BYTES / 2 || shape.there_bytes > BYTES / 2);
+    } while (shape.self_bytes > BYTES / 2 || shape.peer_bytes > BYTES / 2);
     fill();
-    at_here = (int)test_random(&seed, BYTES / 2);
-    at_there = (int)test_random(&seed, BYTES / 2 / 16) * 16;
+    at_self = (int)test_random(&seed, BYTES / 2);
+    at_peer = (int)test_random(&seed, BYTES / 2 / 16) * 16;
     for (int i = 0; i < 2; i++)
         memcpy(&scale[i], &(double){ 0 }, sizeof(double));
     store(type, (char *)scale, 1 + (int)test_random(&seed, 2),
           type >= 4 ? (int)test_random(&seed, 2) : 0);
-    n = runs_of(&shape, here, there);
+    n = runs_of(&shape, self, remote_addr);
     for (int i = 0; way != GET && i < n;
          i++) /* the source has whole elements wherever a run begins */
         for (int k = 0; k < shape.count[0]; k += types[type].size)
-            store(type, buffer + at_here + here[i] + k, (int)test_random(&seed, 9) - 4, 1);
+            store(type, buffer + at_self + self[i] + k, (int)test_random(&seed, 9) - 4, 1);
     if (test_random(&seed, 3) == 0)
-        call_vector(way, op, &shape, n, here, there, buffer + at_here,
-                    (char *)base[target] + at_there);
+        call_vector(way, op, &shape, n, self, remote_addr, buffer + at_self,
+                    (char *)base[target] + at_peer);
     else
-        call_strided(way, op, &shape, buffer + at_here, (char *)base[target] + at_there);
+        call_strided(way, op, &shape, buffer + at_self, (char *)base[target] + at_peer);
     {
         double s[2];
 
@@ -234,7 +234,7 @@ static void one_call(void)
         scale[1] = s[1];
     }
     for (int i = 0; i < n; i++)
-        apply(way, model + at_there + there[i], buffer + at_here + here[i], shape.count[0]);
+        apply(way, model + at_peer + remote_addr[i], buffer + at_self + self[i], shape.count[0]);
 }
 
 static void one_round(int round)
@@ -257,23 +257,23 @@ static void one_round(int round)
 static void everybody_adds(void)
 {
     enum { N = 40000 };
-    double *mine = malloc(N * sizeof(double)), *sums = base[0], one = 1;
+    double *ours = malloc(N * sizeof(double)), *sums = base[0], one = 1;
     int strides[1] = { 4 * sizeof(double) }, count[2] = { 2 * sizeof(double), N / 8 };
 
     for (int i = 0; i < N; i++)
-        mine[i] = i;
+        ours[i] = i;
     if (me == 0)
         memset(sums, 0, BYTES);
     ARMCI_Barrier();
     for (int i = 0; i < 4; i++)
-        ARMCI_AccS(ARMCI_ACC_DBL, &one, mine, strides, sums, strides, count, 1, 0);
-    ARMCI_Acc(ARMCI_ACC_DBL, &one, mine, sums, BYTES / 2, 0);
+        ARMCI_AccS(ARMCI_ACC_DBL, &one, ours, strides, sums, strides, count, 1, 0);
+    ARMCI_Acc(ARMCI_ACC_DBL, &one, ours, sums, BYTES / 2, 0);
     ARMCI_Barrier();
     for (int i = 0; me == 0 && i < BYTES / 16; i++)
         CHECK(sums[i] == (double)i * nproc * (i % 4 < 2 && i < N / 2 ? 5 : 1), "element %d is %g",
               i, sums[i]);
     ARMCI_Barrier();
-    free(mine);
+    free(ours);
 }
 
 /* Small sections of few numbers, by everybody at once, in all formats: no update is lost. */
@@ -282,19 +282,19 @@ static void overlapping_adds(void)
     enum { N = 64 };
     /* without messages they are short */
     const int turns = ARMCI_Uses_shm() && !is_short ? 1500000 : 15000;
-    int mine[N], *sums = base[0], one = 1, strides[1] = { 32 * sizeof(int) };
+    int ours[N], *sums = base[0], one = 1, strides[1] = { 32 * sizeof(int) };
     int count[2] = { 32 * sizeof(int), 2 };
-    void *src[2] = { mine, mine + 32 }, *dst[2] = { sums, sums + 32 };
+    void *src[2] = { ours, ours + 32 }, *dst[2] = { sums, sums + 32 };
     armci_giov_t vector = { src, dst, 32 * sizeof(int), 2 };
 
     for (int i = 0; i < N; i++)
-        mine[i] = i;
+        ours[i] = i;
     if (me == 0)
         memset(sums, 0, N * sizeof(int));
     ARMCI_Barrier();
     for (int i = 0; i < turns; i += 3) {
-        ARMCI_Acc(ARMCI_ACC_INT, &one, mine, sums, N * sizeof(int), 0);
-        ARMCI_AccS(ARMCI_ACC_INT, &one, mine, strides, sums, strides, count, 1, 0);
+        ARMCI_Acc(ARMCI_ACC_INT, &one, ours, sums, N * sizeof(int), 0);
+        ARMCI_AccS(ARMCI_ACC_INT, &one, ours, strides, sums, strides, count, 1, 0);
         ARMCI_AccV(ARMCI_ACC_INT, &one, &vector, 1, 0);
     }
     ARMCI_Barrier();

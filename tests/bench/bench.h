@@ -8,7 +8,7 @@
  *                    records
  *   bench_job.c      inside a job: start-up, commands from rank 0 to the others, running one row
  *   bench_rows.c     the registry: every row of every file, with sizes, budgets and tables
- *   bench_far.c      inside a job whose ranks share no memory: limits over sockets or MPI, a stream
+ *   bench_remote.c   inside a job whose ranks share no memory: limits over sockets or MPI, a stream
  *                    under loss
  *   bench_raw.c      limits by bare MPI, beside the mpi conduit: finds and loads module/
  *   bench_am.c bench_rma.c bench_client.c bench_sync.c bench_vis.c bench_atomic.c bench_coll.c
@@ -68,11 +68,11 @@ static inline enum aq_beside aq_beside(const struct aq_options *options)
 
 /* --- rows --- */
 
-#define AQ_TABLE_LATENCY   1u
-#define AQ_TABLE_BANDWIDTH 2u
-#define AQ_TABLE_QUICK     8u  /* measured with --quick */
-#define AQ_TABLE_FAR       16u /* also between ranks that share no memory */
-#define AQ_TABLE_ONLY_FAR  32u /* only between such ranks */
+#define AQ_TABLE_LATENCY     1u
+#define AQ_TABLE_BANDWIDTH   2u
+#define AQ_TABLE_QUICK       8u  /* measured with --quick */
+#define AQ_TABLE_REMOTE      16u /* also between ranks that share no memory */
+#define AQ_TABLE_ONLY_REMOTE 32u /* only between such ranks */
 
 struct aq_job;
 struct aq_row;
@@ -81,7 +81,7 @@ struct aq_row;
 typedef void (*aq_row_fn)(struct aq_job *job, const struct aq_row *row, uint64_t iters);
 
 /* What a row is compared with when its ranks share no memory. */
-struct aq_far_limit {
+struct aq_remote_limit {
     const char *name; /* NULL: no limit */
     aq_row_fn run, peer;
     bool stream; /* travels as a stream: the fastest way is sought */
@@ -95,19 +95,19 @@ struct aq_row_kind {
     aq_row_fn limit, limit_peer;
     aq_row_fn prepare; /* before the row, on every rank; may be NULL */
     bool (*possible)(const struct aq_job *job, const struct aq_row *row);
-    struct aq_far_limit remote;
-    enum aq_raw_kind raw;             /* the same over the mpi and ibv conduits */
-    bool everyone;                    /* all ranks take part, not only 0 and 1 */
-    uint64_t (*least)(uint64_t size); /* operations of a slice at least; NULL: one */
+    struct aq_remote_limit remote;
+    enum aq_raw_kind raw;           /* the same over the mpi and ibv conduits */
+    bool everyone;                  /* all ranks take part, not only 0 and 1 */
+    uint64_t (*min)(uint64_t size); /* operations of a slice at least; NULL: one */
 };
 
 struct aq_row {
     const struct aq_row_kind *kind;
-    uint64_t size;     /* bytes of an operation; 0 if it carries none */
-    double budget;     /* largest ratio; negative: so many ns above the limit; or 0 */
-    unsigned tables;   /* AQ_TABLE_* */
-    double far_budget; /* over udp */
-    double raw_budget; /* over mpi */
+    uint64_t size;        /* bytes of an operation; 0 if it carries none */
+    double budget;        /* largest ratio; negative: so many ns above the limit; or 0 */
+    unsigned tables;      /* AQ_TABLE_* */
+    double remote_budget; /* over udp */
+    double raw_budget;    /* over mpi */
 };
 
 /** aq_rows - every row, the same in every process; *count_out gets their number. */
@@ -256,48 +256,48 @@ extern const struct aq_row_kind aq_kind_broadcast, aq_kind_reduce, aq_kind_allre
 /** aq_atomic_start - the domains of the atomics' rows; collective, after attach. */
 void aq_atomic_start(struct aq_job *job);
 
-/** aq_far_start - ranks 0 and 1 connect sockets for the limits, or MPI is made ready; nothing if
+/** aq_remote_start - ranks 0 and 1 connect sockets for the limits, or MPI is made ready; nothing if
  *  they share memory or cannot. Collective, before the first row. */
-void aq_far_start(struct aq_job *job);
+void aq_remote_start(struct aq_job *job);
 
-/** aq_far_stream - the task of that name: rank 0 puts one MiB after another into rank 1's segment
- *  and reports how long one takes on average. */
-void aq_far_stream(struct aq_job *job);
+/** aq_remote_stream - the task of that name: rank 0 puts one MiB after another into rank 1's
+ *  segment and reports how long one takes on average. */
+void aq_remote_stream(struct aq_job *job);
 
-/** aq_far_possible - has the row a limit here? aq_far_ways - how many ways are there to run it;
- *  aq_far_take_way - this one from now on; aq_far_name - the way in use, in words. */
-bool aq_far_possible(const struct aq_job *job, const struct aq_row *row);
-unsigned aq_far_ways(const struct aq_job *job, const struct aq_row *row);
-void aq_far_take_way(struct aq_job *job, unsigned way);
-void aq_far_name(const struct aq_job *job, const struct aq_row *row, char *buf, size_t size);
+/** aq_remote_possible - has the row a limit here? aq_remote_ways - how many ways are there to run
+ *  it; aq_remote_take_way - this one from now on; aq_remote_name - the way in use, in words. */
+bool aq_remote_possible(const struct aq_job *job, const struct aq_row *row);
+unsigned aq_remote_ways(const struct aq_job *job, const struct aq_row *row);
+void aq_remote_take_way(struct aq_job *job, unsigned way);
+void aq_remote_name(const struct aq_job *job, const struct aq_row *row, char *buf, size_t size);
 
-/** aq_far_run - this rank's part of iters operations of the limit. aq_far_ready - rank 1 says that
- *  it is about to; aq_far_is_ready - has it said so? aq_far_forget - what is left over from before.
- *  */
-void aq_far_run(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_ready(struct aq_job *job);
-bool aq_far_is_ready(struct aq_job *job);
-void aq_far_forget(struct aq_job *job);
+/** aq_remote_run - this rank's part of iters operations of the limit. aq_remote_ready - rank 1 says
+ *  that it is about to; aq_remote_is_ready - has it said so? aq_remote_forget - what is left over
+ *  from before. */
+void aq_remote_run(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_ready(struct aq_job *job);
+bool aq_remote_is_ready(struct aq_job *job);
+void aq_remote_forget(struct aq_job *job);
 
 /** aq_raw_start - loads the module with the limits by MPI or verbs, if there is one: job->raw;
  *  operations of at most largest bytes. aq_raw_stop - gives back what it has. Both collective. */
 void aq_raw_start(struct aq_job *job, size_t largest);
 void aq_raw_stop(struct aq_job *job);
 
-/** aq_far_ping, ... - limits over sockets, by the size of the row. */
-void aq_far_ping(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_pong(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_exchange(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_flood(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_drain(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_put(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_put_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_get(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_get_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_put_stream(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_put_stream_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_get_stream(struct aq_job *job, const struct aq_row *row, uint64_t iters);
-void aq_far_get_stream_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+/** aq_remote_ping, ... - limits over sockets, by the size of the row. */
+void aq_remote_ping(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_pong(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_exchange(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_flood(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_drain(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_put(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_put_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_get(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_get_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_put_stream(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_put_stream_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_get_stream(struct aq_job *job, const struct aq_row *row, uint64_t iters);
+void aq_remote_get_stream_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters);
 
 extern const struct aq_row_kind aq_kind_put_stream, aq_kind_get_stream;
 

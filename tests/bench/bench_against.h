@@ -17,7 +17,7 @@
 #define AQ_AGAINST_ROWS     64
 #define AQ_AGAINST_ROUNDS   101
 
-enum { AQ_OURS, AQ_THEIRS, AQ_TREES };
+enum { AQ_OURS, AQ_PEERS, AQ_TREES };
 
 /* An installed implementation. */
 struct aq_tree {
@@ -47,7 +47,7 @@ struct aq_against {
 
 /* What a cell comes to over all rounds in which both trees have a figure. */
 struct aq_verdict_cell {
-    double ours, theirs;   /* medians */
+    double ours, peers;    /* medians */
     struct aq_quart ratio; /* of the rounds' ratios */
     unsigned rounds;       /* 0: no figure */
 };

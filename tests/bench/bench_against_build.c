@@ -129,12 +129,12 @@ static int aq_find_conduits(struct aq_against *against)
 int aq_against_find(struct aq_against *against)
 {
     const struct aq_options *options = against->options;
-    struct aq_tree *ours = &against->trees[AQ_OURS], *theirs = &against->trees[AQ_THEIRS];
+    struct aq_tree *ours = &against->trees[AQ_OURS], *peers = &against->trees[AQ_PEERS];
 
     aq_ours(options->mode, ours->prefix, sizeof(ours->prefix));
     ours->label = "ours";
-    snprintf(theirs->prefix, sizeof(theirs->prefix), "%s", options->against);
-    theirs->label = options->label != NULL ? options->label : "theirs";
+    snprintf(peers->prefix, sizeof(peers->prefix), "%s", options->against);
+    peers->label = options->label != NULL ? options->label : "theirs";
     for (unsigned tree = 0; tree < AQ_TREES; tree++) {
         if (!aq_tree_has(against, tree, "*"))
             return aq_tree_lacks(against, tree, "*");

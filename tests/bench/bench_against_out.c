@@ -27,22 +27,22 @@ static void aq_time(double ns, char *buf, size_t size)
 struct aq_verdict_cell aq_against_cell(const struct aq_against *against, size_t row, size_t conduit)
 {
     const struct aq_cell *cell = &against->rows[row].cells[conduit];
-    double ours[AQ_AGAINST_ROUNDS], theirs[AQ_AGAINST_ROUNDS], ratio[AQ_AGAINST_ROUNDS];
+    double ours[AQ_AGAINST_ROUNDS], peers[AQ_AGAINST_ROUNDS], ratio[AQ_AGAINST_ROUNDS];
     struct aq_verdict_cell v = { .rounds = 0 };
 
     for (unsigned i = 0; i < against->rounds; i++) {
-        const double a = cell->ns[AQ_OURS][i], b = cell->ns[AQ_THEIRS][i];
+        const double a = cell->ns[AQ_OURS][i], b = cell->ns[AQ_PEERS][i];
 
         if (a <= 0 || b <= 0)
             continue;
         ours[v.rounds] = a;
-        theirs[v.rounds] = b;
+        peers[v.rounds] = b;
         ratio[v.rounds++] = a / b;
     }
     if (v.rounds == 0)
         return v;
     v.ours = aq_stat_quart(ours, v.rounds).median;
-    v.theirs = aq_stat_quart(theirs, v.rounds).median;
+    v.peers = aq_stat_quart(peers, v.rounds).median;
     v.ratio = aq_stat_quart(ratio, v.rounds);
     return v;
 }
@@ -55,16 +55,16 @@ static bool aq_above(const struct aq_verdict_cell *v)
 
 static void aq_print_cell(const struct aq_verdict_cell *v, FILE *f)
 {
-    char ours[24], theirs[24], ratio[24];
+    char ours[24], peers[24], ratio[24];
 
     if (v->rounds == 0) {
         fprintf(f, " %10s | %10s | %8s |", "", "", "");
         return;
     }
     aq_time(v->ours, ours, sizeof(ours));
-    aq_time(v->theirs, theirs, sizeof(theirs));
+    aq_time(v->peers, peers, sizeof(peers));
     snprintf(ratio, sizeof(ratio), aq_above(v) ? "**%.2f**" : "%.2f", v->ratio.median);
-    fprintf(f, " %10s | %10s | %8s |", ours, theirs, ratio);
+    fprintf(f, " %10s | %10s | %8s |", ours, peers, ratio);
 }
 
 static void aq_print_table(const struct aq_against *against, FILE *f)
@@ -72,7 +72,7 @@ static void aq_print_table(const struct aq_against *against, FILE *f)
     fprintf(f, "| %-37s |", "row");
     for (size_t c = 0; c < against->conduit_count; c++)
         fprintf(f, " %4s: ours | %10s | %8s |", against->conduits[c],
-                against->trees[AQ_THEIRS].label, "ratio");
+                against->trees[AQ_PEERS].label, "ratio");
     fprintf(f, "\n|---|");
     for (size_t c = 0; c < against->conduit_count; c++)
         fprintf(f, "--:|--:|--:|");
@@ -158,7 +158,7 @@ static int aq_write_csv(const struct aq_against *against, const char *path)
 
             if (v.rounds > 0)
                 fprintf(f, "%s,%s,\"%s\",%.3f,%.3f,%.4f,%.4f,%.4f,%u\n", against->conduits[c],
-                        against->rows[r].name, against->rows[r].text, v.ours, v.theirs,
+                        against->rows[r].name, against->rows[r].text, v.ours, v.peers,
                         v.ratio.median, v.ratio.q1, v.ratio.q3, v.rounds);
         }
     }
@@ -179,7 +179,7 @@ static int aq_write_page(const struct aq_against *against, const char *dir)
     fprintf(f,
             "# Against %s\n\n<!-- This page and against.svg are written by "
             "`aq-bench --against PREFIX --plot DIR`. -->\n\n",
-            against->trees[AQ_THEIRS].label);
+            against->trees[AQ_PEERS].label);
     fprintf(f, "**Machine.** %s\n\n**When.** %s\n\n", machine, day);
     fprintf(f,
             "One program (`bench_portable.c`), %s mode, compiled against both trees by their "
@@ -204,7 +204,7 @@ static void aq_plot_script(const struct aq_against *against, const char *dir, FI
             "set grid ytics\nset xtics rotate by -40 left noenhanced\nset bmargin 12\n"
             "set rmargin 14\nset key top right\nset datafile separator '\\t'\n"
             "set datafile missing '?'\n$data << END\n",
-            dir, against->trees[AQ_THEIRS].label);
+            dir, against->trees[AQ_PEERS].label);
     for (size_t r = 0; r < against->row_count; r++) {
         fprintf(f, "%s", against->rows[r].text);
         for (size_t c = 0; c < against->conduit_count; c++) {

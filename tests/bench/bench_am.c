@@ -260,31 +260,31 @@ static bool aq_am_has_peers(const struct aq_job *job, const struct aq_row *row)
     return job->size > 1;
 }
 
-#define ROUND_TRIP(variable, row_name, subject_fn, limit_text, fits)    \
-    const struct aq_row_kind variable = {                               \
-        .name = row_name,                                               \
-        .limit_name = limit_text,                                       \
-        .subject = subject_fn,                                          \
-        .subject_peer = aq_am_handle,                                   \
-        .limit = aq_am_limit_ping,                                      \
-        .limit_peer = aq_am_limit_pong,                                 \
-        .prepare = aq_am_prepare,                                       \
-        .possible = fits,                                               \
-        .remote = { "UDP ping-pong", aq_far_ping, aq_far_pong, false }, \
-        .raw = AQ_RAW_PING,                                             \
+#define ROUND_TRIP(variable, row_name, subject_fn, limit_text, fits)          \
+    const struct aq_row_kind variable = {                                     \
+        .name = row_name,                                                     \
+        .limit_name = limit_text,                                             \
+        .subject = subject_fn,                                                \
+        .subject_peer = aq_am_handle,                                         \
+        .limit = aq_am_limit_ping,                                            \
+        .limit_peer = aq_am_limit_pong,                                       \
+        .prepare = aq_am_prepare,                                             \
+        .possible = fits,                                                     \
+        .remote = { "UDP ping-pong", aq_remote_ping, aq_remote_pong, false }, \
+        .raw = AQ_RAW_PING,                                                   \
     }
-#define FLOOD(variable, row_name, subject_fn, limit_text, fits)                  \
-    const struct aq_row_kind variable = {                                        \
-        .name = row_name,                                                        \
-        .limit_name = limit_text,                                                \
-        .subject = subject_fn,                                                   \
-        .subject_peer = aq_am_handle,                                            \
-        .limit = aq_am_limit_send,                                               \
-        .limit_peer = aq_am_limit_drain,                                         \
-        .prepare = aq_am_prepare,                                                \
-        .possible = fits,                                                        \
-        .remote = { "stream", aq_far_put_stream, aq_far_put_stream_peer, true }, \
-        .raw = AQ_RAW_FLOOD,                                                     \
+#define FLOOD(variable, row_name, subject_fn, limit_text, fits)                        \
+    const struct aq_row_kind variable = {                                              \
+        .name = row_name,                                                              \
+        .limit_name = limit_text,                                                      \
+        .subject = subject_fn,                                                         \
+        .subject_peer = aq_am_handle,                                                  \
+        .limit = aq_am_limit_send,                                                     \
+        .limit_peer = aq_am_limit_drain,                                               \
+        .prepare = aq_am_prepare,                                                      \
+        .possible = fits,                                                              \
+        .remote = { "stream", aq_remote_put_stream, aq_remote_put_stream_peer, true }, \
+        .raw = AQ_RAW_FLOOD,                                                           \
     }
 
 ROUND_TRIP(aq_kind_am_two_lines, "am_short_two_lines", aq_am_short, "ping-pong, a line each way",
@@ -307,7 +307,7 @@ const struct aq_row_kind aq_kind_am_short = {
     .limit = aq_am_limit_shared,
     .limit_peer = aq_am_limit_shared,
     .prepare = aq_am_prepare,
-    .remote = { "UDP ping-pong", aq_far_ping, aq_far_pong, false },
+    .remote = { "UDP ping-pong", aq_remote_ping, aq_remote_pong, false },
     .raw = AQ_RAW_PING,
 };
 

@@ -26,7 +26,7 @@ static int64_t *aq_word_owner(const struct aq_job *job)
     return (int64_t *)(void *)(job->peer_owner + AQ_POOL_OFFSET - 4096);
 }
 
-static int64_t *aq_word_here(const struct aq_job *job)
+static int64_t *aq_word_local(const struct aq_job *job)
 {
     return (int64_t *)(void *)(job->peer_local + AQ_POOL_OFFSET - 4096);
 }
@@ -42,7 +42,7 @@ static void aq_fadd(struct aq_job *job, const struct aq_row *row, uint64_t iters
 
 static void aq_fadd_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    int64_t *word = aq_word_here(job);
+    int64_t *word = aq_word_local(job);
     volatile int64_t old;
 
     (void)row;
@@ -72,7 +72,7 @@ static void aq_fcas(struct aq_job *job, const struct aq_row *row, uint64_t iters
 
 static void aq_fcas_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    int64_t *word = aq_word_here(job);
+    int64_t *word = aq_word_local(job);
 
     (void)row;
     for (uint64_t i = 0; i < iters; i++) {
@@ -96,7 +96,7 @@ static void aq_fadd_double(struct aq_job *job, const struct aq_row *row, uint64_
 /* The processor has no such instruction: compare-and-swap until it holds. */
 static void aq_fadd_double_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    uint64_t *word = (uint64_t *)(void *)(aq_word_here(job) + 16);
+    uint64_t *word = (uint64_t *)(void *)(aq_word_local(job) + 16);
 
     (void)row;
     for (uint64_t i = 0; i < iters; i++) {
@@ -140,8 +140,8 @@ const struct aq_row_kind aq_kind_fadd = { .name = "fadd",
                                           .limit_name = "locked fetch-add",
                                           .subject = aq_fadd,
                                           .limit = aq_fadd_limit,
-                                          .remote = { "UDP ping-pong", aq_far_ping, aq_far_pong,
-                                                      false },
+                                          .remote = { "UDP ping-pong", aq_remote_ping,
+                                                      aq_remote_pong, false },
                                           .raw = AQ_RAW_FADD };
 const struct aq_row_kind aq_kind_add = {
     .name = "add_nbi", .limit_name = "locked fetch-add", .subject = aq_add, .limit = aq_fadd_limit

@@ -211,18 +211,18 @@ static void bench_hit(void)
 
 /* The lower quartile, of the best of a few tries: a busy machine, whose other users take the caches
  * for a while, shall not fail. */
-static double bench_least(bool local, unsigned regions, unsigned pages)
+static double bench_min(bool local, unsigned regions, unsigned pages)
 {
-    const struct timespec nap = { 0, 300000000 };
-    double least = bench_hits(local, regions, pages).q1;
+    const struct timespec rest = { 0, 300000000 };
+    double min = bench_hits(local, regions, pages).q1;
 
-    for (unsigned i = 1; i < TRIES && least > BUDGET; i++) {
-        nanosleep(&nap, NULL);
+    for (unsigned i = 1; i < TRIES && min > BUDGET; i++) {
+        nanosleep(&rest, NULL);
         const double again = bench_hits(local, regions, pages).q1;
 
-        least = again < least ? again : least;
+        min = again < min ? again : min;
     }
-    return least;
+    return min;
 }
 
 static int bench_budget(void)
@@ -232,7 +232,7 @@ static int bench_budget(void)
     printf("1..%zu\n", 2 * SETS);
     for (unsigned i = 0; i < 2 * SETS; i++) {
         const bool local = i >= SETS;
-        const double ns = bench_least(local, sets[i % SETS].regions, sets[i % SETS].pages);
+        const double ns = bench_min(local, sets[i % SETS].regions, sets[i % SETS].pages);
         const bool good = ns <= BUDGET;
 
         all = all && good;

@@ -21,8 +21,8 @@
 
 #include "bench_stat.h"
 
-#define LEAST   ((size_t)64 << 10)
-#define MOST    ((size_t)64 << 20)
+#define LOWEST  ((size_t)64 << 10)
+#define HIGHEST ((size_t)64 << 20)
 #define RING    64u
 #define REPEATS 15u
 
@@ -67,7 +67,7 @@ static double transfer(struct aq_fh *fh, struct wire *wire, uintptr_t addr, size
 static struct aq_fh *open_fh(const struct aq_fh_ops *ops, void *arg)
 {
     const struct aq_fh_config config = { .size = 1,
-                                         .local_bytes = 4 * MOST,
+                                         .local_bytes = 4 * HIGHEST,
                                          .local_regions = 1u << 16,
                                          .max_region = 128 << 10,
                                          .max_chunk = AQ_FH_CHUNK_PAGES * AQ_FH_PAGE,
@@ -256,16 +256,16 @@ static double real_run(struct real *real, enum mode mode, size_t nbytes)
 static bool real_rows(size_t nbytes, double *ns_out)
 {
     static struct real real;
-    const uint64_t room = 2 * MOST;
+    const uint64_t space = 2 * HIGHEST;
 
     memset(&real, 0, sizeof(real));
     real.wire = (struct wire){ .send = real_send, .finish = real_finish };
     real.from =
-        (uintptr_t)mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    real.to = (uint8_t *)real.from + MOST;
-    memset((void *)real.from, 1, room); /* pages are there: only pinning is to be measured */
+        (uintptr_t)mmap(NULL, space, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    real.to = (uint8_t *)real.from + HIGHEST;
+    memset((void *)real.from, 1, space); /* pages are there: only pinning is to be measured */
     if (mlock((void *)real.from, nbytes) != 0) {
-        munmap((void *)real.from, room);
+        munmap((void *)real.from, space);
         return false;
     }
     munlock((void *)real.from, nbytes);
@@ -278,7 +278,7 @@ static bool real_rows(size_t nbytes, double *ns_out)
         }
     atomic_store_explicit(&real.stop, true, memory_order_relaxed);
     pthread_join(real.thread, NULL);
-    munmap((void *)real.from, room);
+    munmap((void *)real.from, space);
     return true;
 }
 
@@ -315,7 +315,7 @@ void bench_fh_overlap(const char *dir)
     for (enum mode mode = 0; mode < MODES; mode++)
         printf(" %15s", mode_names[mode]);
     printf("\n");
-    for (size_t nbytes = LEAST; nbytes <= MOST; nbytes *= 2, plot.points++) {
+    for (size_t nbytes = LOWEST; nbytes <= HIGHEST; nbytes *= 2, plot.points++) {
         double ns[MODES];
 
         plot.at[plot.points] = (double)(nbytes >> 10);

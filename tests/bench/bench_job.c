@@ -27,7 +27,7 @@
 #define AQ_READY_NS \
     1e9 /* the word that the other rank listens is lost if it has not come by then */
 #define AQ_TRY_BYTES    (4u << 20) /* of a stream, to see which way is the fastest */
-#define AQ_TRY_MOST     4000       /* operations, if they are small */
+#define AQ_TRY_MAX      4000       /* operations, if they are small */
 #define AQ_LAST_LOOKS   4 /* polls before a rank leaves the library for a limit over sockets */
 #define AQ_SLOTS_OFFSET (AQ_POOL_OFFSET - 65536)
 
@@ -124,10 +124,10 @@ static void aq_job_attach(struct aq_job *job)
 {
     gex_Segment_t segment;
     size_t max = gasnet_getMaxGlobalSegmentSize();
-    size_t least = AQ_POOL_OFFSET + ((size_t)1 << 20);
+    size_t min = AQ_POOL_OFFSET + ((size_t)1 << 20);
     size_t size = AQ_POOL_OFFSET + (job->options->quick ? AQ_POOL_QUICK : AQ_POOL_SIZE);
 
-    while (size > max && size > least)
+    while (size > max && size > min)
         size = AQ_POOL_OFFSET + (size - AQ_POOL_OFFSET) / 2;
     if (gex_Segment_Attach(&segment, job->tm, size) != GASNET_OK)
         aq_job_fail("gex_Segment_Attach failed");
@@ -199,7 +199,7 @@ void aq_job_wait_acks(struct aq_job *job)
 static void aq_job_take_way(struct aq_job *job, unsigned way)
 {
     if (job->remote) {
-        aq_far_take_way(job, way);
+        aq_remote_take_way(job, way);
         return;
     }
     job->limit.pause = way % 2 != 0;
@@ -214,8 +214,8 @@ static void aq_job_serve_limit(struct aq_job *job, const struct aq_row *row, uin
     }
     for (int i = 0; i < AQ_LAST_LOOKS; i++)
         gasnet_AMPoll(); /* the command is acknowledged before nobody looks any more */
-    aq_far_ready(job);
-    aq_far_run(job, row, iters);
+    aq_remote_ready(job);
+    aq_remote_run(job, row, iters);
 }
 
 static void aq_job_serve_one(struct aq_job *job)
@@ -265,18 +265,18 @@ struct aq_side_arg {
 
 /* A limit over sockets or MPI: both are in the library until both have heard of it, and then not
  * before its end. */
-static double aq_job_far_limit(struct aq_side_arg *a, uint64_t iters)
+static double aq_job_remote_limit(struct aq_side_arg *a, uint64_t iters)
 {
     struct aq_job *job = a->job;
     double start;
 
-    aq_far_forget(job);
+    aq_remote_forget(job);
     aq_job_command(job, 1, a->index, AQ_SIDE_LIMIT, iters);
     start = aq_bench_now();
-    while (!aq_far_is_ready(job) && (job->raw != NULL || aq_bench_now() - start < AQ_READY_NS))
+    while (!aq_remote_is_ready(job) && (job->raw != NULL || aq_bench_now() - start < AQ_READY_NS))
         gasnet_AMPoll();
     start = aq_bench_now();
-    aq_far_run(job, a->row, iters);
+    aq_remote_run(job, a->row, iters);
     start = aq_bench_now() - start;
     aq_job_wait_acks(job);
     return start;
@@ -286,17 +286,17 @@ static double aq_job_side(void *arg, uint64_t iters)
 {
     struct aq_side_arg *a = arg;
     const struct aq_row_kind *kind = a->row->kind;
-    aq_row_fn mine = a->limit ? kind->limit : kind->subject;
+    aq_row_fn ours = a->limit ? kind->limit : kind->subject;
     aq_row_fn remote = a->limit ? kind->limit_peer : kind->subject_peer;
     double start;
 
     if (a->limit && a->job->remote)
-        return aq_job_far_limit(a, iters);
+        return aq_job_remote_limit(a, iters);
     if (remote != NULL)
         aq_job_command(a->job, aq_job_helpers(a->job, kind), a->index,
                        a->limit ? AQ_SIDE_LIMIT : AQ_SIDE_SUBJECT, iters);
     start = aq_bench_now();
-    mine(a->job, a->row, iters);
+    ours(a->job, a->row, iters);
     start = aq_bench_now() - start;
     aq_job_wait_acks(a->job);
     return start;
@@ -321,13 +321,13 @@ static void aq_job_tell_way(struct aq_job *job, uint32_t row, unsigned way)
  * instruction, the payload in one place or another; a stream with these datagrams or those. */
 static void aq_job_choose_way(struct aq_job *job, struct aq_side_arg *limit)
 {
-    unsigned ways = job->remote            ? aq_far_ways(job, limit->row)
+    unsigned ways = job->remote            ? aq_remote_ways(job, limit->row)
                     : limit->row->size > 0 ? 2 * AQ_LIMIT_PLACES
                                            : 2,
              best = 0;
     uint64_t iters =
-        job->remote ? MIN(AQ_TRY_BYTES / MAX(limit->row->size, 1), AQ_TRY_MOST) + 1 : 1000;
-    double least[MAX(2 * AQ_LIMIT_PLACES, AQ_WIRE_WAYS)];
+        job->remote ? MIN(AQ_TRY_BYTES / MAX(limit->row->size, 1), AQ_TRY_MAX) + 1 : 1000;
+    double min[MAX(2 * AQ_LIMIT_PLACES, AQ_WIRE_WAYS)];
 
     for (unsigned k = 0; k < 7 * ways; k++) {
         unsigned way = k % ways;
@@ -335,11 +335,11 @@ static void aq_job_choose_way(struct aq_job *job, struct aq_side_arg *limit)
 
         aq_job_tell_way(job, limit->index, way);
         ns = aq_job_side(limit, iters);
-        if (k < ways || ns < least[way])
-            least[way] = ns;
+        if (k < ways || ns < min[way])
+            min[way] = ns;
     }
     for (unsigned way = 1; way < ways; way++) {
-        if (least[way] < least[best])
+        if (min[way] < min[best])
             best = way;
     }
     aq_job_tell_way(job, limit->index, best);
@@ -360,7 +360,7 @@ static bool aq_job_limit_possible(const struct aq_job *job, const struct aq_row 
     if (row->kind->everyone && (long)job->size > sysconf(_SC_NPROCESSORS_ONLN))
         return false;
     if (job->remote)
-        return aq_far_possible(job, row) && (!row->kind->everyone || job->size == 2);
+        return aq_remote_possible(job, row) && (!row->kind->everyone || job->size == 2);
     return row->kind->limit != NULL && job->peer_local != NULL && job->limit.area != NULL;
 }
 
@@ -368,7 +368,7 @@ static bool aq_job_limit_possible(const struct aq_job *job, const struct aq_row 
 static bool aq_job_has_ways(const struct aq_job *job, const struct aq_row *row)
 {
     if (job->remote)
-        return aq_far_ways(job, row) > 1;
+        return aq_remote_ways(job, row) > 1;
     return row->kind->limit_peer != NULL;
 }
 
@@ -378,7 +378,7 @@ static void aq_job_name_limit(const struct aq_job *job, const struct aq_row *row
     const char *how = row->kind->limit_peer == NULL ? "" : job->limit.pause ? ", pause" : ", spin";
 
     if (job->remote)
-        aq_far_name(job, row, r->limit_name, sizeof(r->limit_name));
+        aq_remote_name(job, row, r->limit_name, sizeof(r->limit_name));
     else
         snprintf(r->limit_name, sizeof(r->limit_name), "%s%s", row->kind->limit_name, how);
 }
@@ -408,7 +408,7 @@ static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_r
         .longest_ns = quick ? 0.2e9 : 1e9,
         .switches = aq_job_switches,
         .switches_arg = job,
-        .least = row->kind->least != NULL ? row->kind->least(row->size) : 1,
+        .min = row->kind->min != NULL ? row->kind->min(row->size) : 1,
     };
     bool limited = aq_job_limit_possible(job, row);
 
@@ -427,14 +427,14 @@ static void aq_job_measure(struct aq_job *job, uint32_t index, const struct aq_r
 /* The last transfer of a put or get row left what it should have. */
 static void aq_job_check_bytes(struct aq_job *job)
 {
-    unsigned char *there = job->peer_owner + AQ_POOL_OFFSET;
+    unsigned char *remote_addr = job->peer_owner + AQ_POOL_OFFSET;
     size_t n = MIN(job->pool_size, (size_t)1 << 20);
     unsigned char *back = malloc(n);
 
     if (back == NULL)
         aq_job_fail("no memory to check the transfers");
-    gex_RMA_PutBlocking(job->tm, 1, there, job->buffer, n, 0);
-    gex_RMA_GetBlocking(job->tm, back, 1, there, n, 0);
+    gex_RMA_PutBlocking(job->tm, 1, remote_addr, job->buffer, n, 0);
+    gex_RMA_GetBlocking(job->tm, back, 1, remote_addr, n, 0);
     if (memcmp(back, job->buffer, n) != 0)
         aq_job_fail("bytes that were put and fetched back differ");
     free(back);
@@ -454,10 +454,10 @@ void aq_job_rows(struct aq_job *job)
     aq_job_attach(job);
     aq_job_map(job);
     aq_atomic_start(job);
-    aq_far_start(job);
+    aq_remote_start(job);
     gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0));
     if (strcmp(options->task, "stream") == 0) {
-        aq_far_stream(job);
+        aq_remote_stream(job);
         return;
     }
     if (job->rank != 0) {

@@ -48,7 +48,7 @@ void aq_limit_payload(struct aq_limit *l, const void *src, size_t n, unsigned ch
 
     l->src = l->pages = src;
     l->nbytes = n;
-    l->there_buf = fits ? l->area->there_buf : large;
+    l->peer_buf = fits ? l->area->peer_buf : large;
     l->back_buf = fits ? l->area->back_buf : large + n;
     l->ring_buf = fits ? l->area->ring_buf[0] : large;
     l->ring_stride = fits ? AQ_LIMIT_PAYLOAD : n;
@@ -60,7 +60,7 @@ void aq_limit_place(struct aq_limit *l, unsigned number)
 
     if (l->area == NULL || l->nbytes == 0 || l->nbytes > AQ_LIMIT_PAYLOAD / 4)
         return;
-    l->there_buf = l->area->there_buf + number * 3 * page;
+    l->peer_buf = l->area->peer_buf + number * 3 * page;
     l->back_buf = l->area->back_buf + number * 3 * page;
     l->src = l->pages + number * 5 * page;
 }
@@ -71,8 +71,8 @@ void aq_limit_ping(struct aq_limit *l, uint64_t iters)
 
     for (uint64_t i = 0; i < iters; i++) {
         if (l->nbytes > 0)
-            memcpy(l->there_buf, l->src, l->nbytes);
-        aq_limit_signal(&area->there.seq, ++l->seq);
+            memcpy(l->peer_buf, l->src, l->nbytes);
+        aq_limit_signal(&area->remote_addr.seq, ++l->seq);
         aq_limit_await(&area->back.seq, l->seq, l->pause);
         if (l->read_payload)
             aq_limit_sum(l->back_buf, l->nbytes);
@@ -84,9 +84,9 @@ void aq_limit_pong(struct aq_limit *l, uint64_t iters)
     struct aq_limit_area *area = l->area;
 
     for (uint64_t i = 0; i < iters; i++) {
-        aq_limit_await(&area->there.seq, ++l->seq, l->pause);
+        aq_limit_await(&area->remote_addr.seq, ++l->seq, l->pause);
         if (l->read_payload)
-            aq_limit_sum(l->there_buf, l->nbytes);
+            aq_limit_sum(l->peer_buf, l->nbytes);
         if (l->nbytes > 0)
             memcpy(l->back_buf, l->src, l->nbytes);
         aq_limit_signal(&area->back.seq, l->seq);
@@ -113,11 +113,11 @@ void aq_limit_shared(struct aq_limit *l, uint64_t iters, bool first)
  * seq. */
 static void aq_limit_await_credit(struct aq_limit *l, uint64_t seq)
 {
-    uint64_t room = l->nbytes > 0 ? 4 : AQ_LIMIT_RING;
+    uint64_t space = l->nbytes > 0 ? 4 : AQ_LIMIT_RING;
 
     /* pairs with the release in aq_limit_drain(): the slot has been read before it is written
      * again */
-    while (seq - atomic_load_explicit(&l->area->credit.seq, memory_order_acquire) > room)
+    while (seq - atomic_load_explicit(&l->area->credit.seq, memory_order_acquire) > space)
         aq_limit_relax(l->pause);
 }
 

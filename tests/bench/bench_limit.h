@@ -36,10 +36,10 @@ struct aq_limit_slot {
 };
 
 struct aq_limit_area {
-    struct aq_limit_line there, back, credit, shared;
+    struct aq_limit_line remote_addr, back, credit, shared;
     struct aq_limit_line flags[AQ_LIMIT_RANKS][6];
     struct aq_limit_slot ring[AQ_LIMIT_RING];
-    _Alignas(4096) unsigned char there_buf[AQ_LIMIT_PAYLOAD];
+    _Alignas(4096) unsigned char peer_buf[AQ_LIMIT_PAYLOAD];
     unsigned char back_buf[AQ_LIMIT_PAYLOAD];
     unsigned char ring_buf[4][AQ_LIMIT_PAYLOAD];
 };
@@ -50,10 +50,10 @@ struct aq_limit {
     uint64_t seq;      /* last round of the ping-pong */
     uint64_t ring_seq; /* last message of the flood */
     uint64_t shared_seq, barrier_seq;
-    const unsigned char *pages;          /* private memory; src lies there */
-    const void *src;                     /* nbytes readable bytes, private */
-    size_t nbytes;                       /* payload of a hand-over; 0: the word alone */
-    unsigned char *there_buf, *back_buf; /* shared memory the payload is copied to, by direction */
+    const unsigned char *pages;         /* private memory; src lies there */
+    const void *src;                    /* nbytes readable bytes, private */
+    size_t nbytes;                      /* payload of a hand-over; 0: the word alone */
+    unsigned char *peer_buf, *back_buf; /* shared memory the payload is copied to, by direction */
     unsigned char *ring_buf; /* the same for the flood: four places, ring_stride bytes apart */
     size_t ring_stride;
     bool read_payload; /* the receiver reads all of it */

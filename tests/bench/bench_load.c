@@ -21,10 +21,11 @@
 #include <gasnet_coll.h>
 #include <stdlib.h>
 
-#define AQ_LOAD_GROW      8.0 /* from one try to the next while the number of operations is found */
+/* from one try to the next while the number of operations is found */
+#define AQ_LOAD_GROW      8.0
 #define AQ_LOAD_TRIES     10
-#define AQ_LOAD_LEAST     4 /* operations of a slice */
-#define AQ_LOAD_MOST      200000
+#define AQ_LOAD_MIN       4 /* operations of a slice */
+#define AQ_LOAD_MAX       200000
 #define AQ_LOAD_SLICES    12
 #define AQ_LOAD_SLICES_UP 16
 #define AQ_LOAD_BYTES     ((size_t)1 << 20)
@@ -50,8 +51,8 @@ struct aq_load_side {
     enum aq_load_way way;
     uint64_t iters;
     struct aq_times all, slice;
-    double median[AQ_LOAD_SLICES_UP], most[AQ_LOAD_SLICES_UP]; /* of each slice, and 99 of 100 */
-    double took;                                               /* the last slice, ns */
+    double median[AQ_LOAD_SLICES_UP], upper[AQ_LOAD_SLICES_UP]; /* of each slice, and 99 of 100 */
+    double took;                                                /* the last slice, ns */
 };
 
 static struct aq_load_peer aq_load_peer;
@@ -104,9 +105,9 @@ static void aq_load_trip(struct aq_job *job, bool polls)
 
 static void aq_load_reduce(struct aq_job *job)
 {
-    int64_t sum = 0, mine = (int64_t)job->rank;
+    int64_t sum = 0, ours = (int64_t)job->rank;
 
-    gex_Event_Wait(gex_Coll_ReduceToAllNB(job->tm, &sum, &mine, GEX_DT_I64, sizeof(mine), 1,
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(job->tm, &sum, &ours, GEX_DT_I64, sizeof(ours), 1,
                                           GEX_OP_ADD, NULL, NULL, 0));
 }
 
@@ -188,7 +189,7 @@ static void aq_load_slice(struct aq_job *job, struct aq_load_side *side)
     }
 }
 
-static void aq_load_meet(struct aq_job *job)
+static void aq_load_handshake(struct aq_job *job)
 {
     gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0));
 }
@@ -206,11 +207,11 @@ static void aq_load_lead(struct aq_job *job, struct aq_load_side *side)
 
     memset(&side->slice, 0, sizeof(side->slice));
     aq_load_command(job, side->op, side->way, side->iters);
-    aq_load_meet(job);
+    aq_load_handshake(job);
     start = aq_bench_now();
     aq_load_slice(job, side);
     side->took = aq_bench_now() - start;
-    aq_load_meet(job);
+    aq_load_handshake(job);
 }
 
 /* The others, until rank 0 has no more. */
@@ -225,9 +226,9 @@ static void aq_load_serve(struct aq_job *job)
         side.iters = job->command_iters;
         if (side.op == AQ_LOAD_QUIT)
             return;
-        aq_load_meet(job);
+        aq_load_handshake(job);
         aq_load_slice(job, &side);
-        aq_load_meet(job);
+        aq_load_handshake(job);
     }
 }
 
@@ -236,14 +237,14 @@ static void aq_load_adapt(struct aq_load_side *side, double slice_ns)
     const double grow = MIN(slice_ns / MAX(side->took, 1), AQ_LOAD_GROW);
     const double iters = (double)side->iters * grow;
 
-    side->iters = iters < AQ_LOAD_LEAST  ? AQ_LOAD_LEAST
-                  : iters > AQ_LOAD_MOST ? AQ_LOAD_MOST
-                                         : (uint64_t)iters;
+    side->iters = iters < AQ_LOAD_MIN   ? AQ_LOAD_MIN
+                  : iters > AQ_LOAD_MAX ? AQ_LOAD_MAX
+                                        : (uint64_t)iters;
 }
 
 static void aq_load_calibrate(struct aq_job *job, struct aq_load_side *side, double slice_ns)
 {
-    side->iters = AQ_LOAD_LEAST;
+    side->iters = AQ_LOAD_MIN;
     for (unsigned i = 0; i < AQ_LOAD_TRIES; i++) {
         const uint64_t before = side->iters;
 
@@ -266,7 +267,7 @@ static void aq_load_measure(struct aq_job *job, struct aq_load_side *sides, unsi
 
             aq_load_lead(job, side);
             side->median[s] = aq_times_at(&side->slice, 0.5);
-            side->most[s] = aq_times_at(&side->slice, 0.99);
+            side->upper[s] = aq_times_at(&side->slice, 0.99);
             aq_times_merge(&side->all, &side->slice);
             aq_load_adapt(side, slice_ns);
         }
@@ -290,17 +291,17 @@ static void aq_load_quart(struct aq_quart *out, const double *slices, unsigned c
 /* The row that compares two sides, by the 99th percentiles (most) or by the medians. */
 static void aq_load_compare(FILE *report, const struct aq_job *job, const char *name,
                             const char *limit_name, const struct aq_load_side *side,
-                            const struct aq_load_side *limit, unsigned slices, bool most)
+                            const struct aq_load_side *limit, unsigned slices, bool upper)
 {
-    const double *s = most ? side->most : side->median;
-    const double *l = most ? limit->most : limit->median;
-    const double part = most ? 0.99 : 0.5;
+    const double *s = upper ? side->upper : side->median;
+    const double *l = upper ? limit->upper : limit->median;
+    const double part = upper ? 0.99 : 0.5;
     double ratio[AQ_LOAD_SLICES_UP];
     struct aq_result r;
 
     memset(&r, 0, sizeof(r));
     snprintf(r.who, sizeof(r.who), "aqueduct");
-    snprintf(r.name, sizeof(r.name), "%s%s", name, most ? "_p99" : "");
+    snprintf(r.name, sizeof(r.name), "%s%s", name, upper ? "_p99" : "");
     snprintf(r.unit, sizeof(r.unit), "ns");
     snprintf(r.limit_name, sizeof(r.limit_name), "%s", limit_name);
     r.size = job->size;
@@ -334,9 +335,9 @@ static void aq_load_beside(struct aq_job *job, FILE *report, enum aq_load_op op,
         aq_load_side_init(&aq_load_sides[way], op, (enum aq_load_way)way);
     aq_load_measure(job, aq_load_sides, AQ_LOAD_WAYS, slices, aq_load_slice_ns(job));
     for (unsigned way = AQ_LOAD_SPINS; way < AQ_LOAD_WAYS; way++)
-        for (int most = 0; most < 2; most++)
+        for (int upper = 0; upper < 2; upper++)
             aq_load_compare(report, job, name, aq_load_ways[way], &aq_load_sides[0],
-                            &aq_load_sides[way], slices, most != 0);
+                            &aq_load_sides[way], slices, upper != 0);
 }
 
 /* Both barriers beside an all-reduce. */
@@ -417,7 +418,7 @@ static void aq_load_start(struct aq_job *job)
     p->ranks = job->size;
     if (!job->options->remote && local != NULL)
         p->area = local;
-    aq_load_meet(job);
+    aq_load_handshake(job);
 }
 
 void aq_job_load(struct aq_job *job)

@@ -57,7 +57,7 @@ double aq_times_at(const struct aq_times *times, double part);
 
 /* Lies in rank 0's segment. */
 struct aq_load_area {
-    struct aq_limit_line there[AQ_LOAD_RANKS / 2], back[AQ_LOAD_RANKS / 2];
+    struct aq_limit_line remote_addr[AQ_LOAD_RANKS / 2], back[AQ_LOAD_RANKS / 2];
     struct aq_limit_line flags[AQ_LOAD_RANKS][AQ_LOAD_ROUNDS];
 };
 
@@ -68,8 +68,8 @@ struct aq_load_peer {
     uint64_t trips, barriers; /* numbers of the last ones */
     int fd;
     uint16_t ports[AQ_LOAD_RANKS]; /* on the loopback interface, network byte order */
-    uint64_t heard[AQ_LOAD_RANKS][1 + AQ_LOAD_ROUNDS]; /* the last number of each sender and kind */
-    uint64_t looks;                                    /* in vain */
+    uint64_t seen[AQ_LOAD_RANKS][1 + AQ_LOAD_ROUNDS]; /* the last number of each sender and kind */
+    uint64_t looks;                                   /* in vain */
 };
 
 /** aq_load_peer_open - a socket on the loopback interface; its port is in ports[rank] then. 0, or

@@ -27,9 +27,9 @@
 #define AQ_LOAD_RUNS      50
 #define AQ_LOAD_RUNS_FEW  2
 #define AQ_LOAD_RUN_KINDS 3
-#define AQ_LOAD_RUNS_MOST 3.0 /* budget: the worst run's median over that of all runs */
+#define AQ_LOAD_RUNS_MAX  3.0 /* budget: the worst run's median over that of all runs */
 #define AQ_LOAD_CROWD     64  /* ranks */
-#define AQ_LOAD_KEPT      2.0 /* budget: half of the rate is twice the time */
+#define AQ_LOAD_DEFERRED  2.0 /* budget: half of the rate is twice the time */
 #define AQ_LOAD_PAIRS     5   /* of jobs with few and with many ranks */
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -100,7 +100,7 @@ static void aq_load_name(char *buf, size_t size, unsigned busy, const char *name
     snprintf(buf, size, "load%u_%.30s", busy, name);
 }
 
-static bool aq_load_wants(const struct aq_options *options, unsigned busy, const char *name)
+static bool aq_load_needs(const struct aq_options *options, unsigned busy, const char *name)
 {
     char full[48];
 
@@ -115,7 +115,7 @@ static size_t aq_load_wanted(const struct aq_options *options, unsigned busy,
     size_t wanted = 0;
 
     for (size_t i = 0; i < count; i++)
-        wanted += aq_load_wants(options, busy, names[i]);
+        wanted += aq_load_needs(options, busy, names[i]);
     return wanted;
 }
 
@@ -140,7 +140,7 @@ static size_t aq_load_count_local(const struct aq_options *options, unsigned bus
         count = aq_load_many_count(options)
                 * aq_load_wanted(options, busy, aq_load_many_names, COUNT(aq_load_many_names));
     if (busy == 0)
-        count += aq_load_wants(options, 0, "rate");
+        count += aq_load_needs(options, 0, "rate");
     if (busy == 1)
         count += aq_load_wanted(options, 1, aq_load_run_names, AQ_LOAD_RUN_KINDS);
     return count;
@@ -189,7 +189,7 @@ static void aq_load_line(void *arg, const char *line)
     struct aq_result r;
     char name[48];
 
-    if (!aq_record_read(line, &r) || !aq_load_wants(sink->options, sink->busy, r.name))
+    if (!aq_record_read(line, &r) || !aq_load_needs(sink->options, sink->busy, r.name))
         return;
     aq_load_name(name, sizeof(name), sink->busy, r.name);
     memcpy(r.name, name, sizeof(r.name));
@@ -258,7 +258,7 @@ static void aq_load_run_result(struct aq_out *out, const char *name, const doubl
     r.ratio.q1 = worst / MAX(r.limit.q3, 1);
     r.ratio.q3 = worst / MAX(r.limit.q1, 1);
     r.slices = count;
-    r.budget = AQ_LOAD_RUNS_MOST;
+    r.budget = AQ_LOAD_RUNS_MAX;
     aq_out_result(out, &r);
 }
 
@@ -276,7 +276,7 @@ static void aq_load_runs(const struct aq_options *options, struct aq_out *out)
     if (v.count == 0)
         aq_front_missing("load1_runs");
     for (unsigned k = 0; k < AQ_LOAD_RUN_KINDS && v.count > 0; k++)
-        if (aq_load_wants(options, 1, aq_load_run_names[k]))
+        if (aq_load_needs(options, 1, aq_load_run_names[k]))
             aq_load_run_result(out, aq_load_run_names[k], v.median[k], v.count);
 }
 
@@ -303,7 +303,7 @@ static void aq_load_rates(const struct aq_options *options, struct aq_out *out)
     unsigned count = 0;
     struct aq_result r;
 
-    if (!aq_load_wants(options, 0, "rate"))
+    if (!aq_load_needs(options, 0, "rate"))
         return;
     aq_out_running(out, "load0_rate");
     for (unsigned i = 0; i < pairs && !aq_front_stop(); i++) {
@@ -323,7 +323,7 @@ static void aq_load_rates(const struct aq_options *options, struct aq_out *out)
     r.limit = aq_stat_quart(few, count);
     r.ratio = aq_stat_quart(ratio, count);
     r.slices = count;
-    r.budget = AQ_LOAD_KEPT;
+    r.budget = AQ_LOAD_DEFERRED;
     aq_out_result(out, &r);
 }
 

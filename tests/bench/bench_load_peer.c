@@ -25,7 +25,7 @@
 /* A message: as small as the other limits over sockets have them. */
 struct aq_load_message {
     uint64_t rank, kind, number;
-    unsigned char rest[AQ_WIRE_LEAST - 24];
+    unsigned char rest[AQ_WIRE_MIN - 24];
 };
 
 static inline void aq_load_idle(struct aq_load_peer *p)
@@ -55,13 +55,14 @@ static inline void aq_load_await(struct aq_load_peer *p, struct aq_limit_line *l
 
 static void aq_load_trip_shared(struct aq_load_peer *p, uint64_t number)
 {
-    struct aq_limit_line *there = &p->area->there[p->rank / 2], *back = &p->area->back[p->rank / 2];
+    struct aq_limit_line *remote_addr = &p->area->remote_addr[p->rank / 2],
+                         *back = &p->area->back[p->rank / 2];
 
     if (p->rank % 2 == 0) {
-        aq_load_tell(there, number);
+        aq_load_tell(remote_addr, number);
         aq_load_await(p, back, number);
     } else {
-        aq_load_await(p, there, number);
+        aq_load_await(p, remote_addr, number);
         aq_load_tell(back, number);
     }
 }
@@ -70,36 +71,37 @@ static void aq_load_trip_shared(struct aq_load_peer *p, uint64_t number)
 
 int aq_load_peer_open(struct aq_load_peer *p)
 {
-    struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    socklen_t size = sizeof(here);
+    struct sockaddr_in self = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof(self);
 
     p->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (p->fd < 0 || bind(p->fd, (struct sockaddr *)&here, size) != 0
-        || getsockname(p->fd, (struct sockaddr *)&here, &size) != 0)
+    if (p->fd < 0 || bind(p->fd, (struct sockaddr *)&self, size) != 0
+        || getsockname(p->fd, (struct sockaddr *)&self, &size) != 0)
         return -1;
-    p->ports[p->rank] = here.sin_port;
+    p->ports[p->rank] = self.sin_port;
     return 0;
 }
 
 static void aq_load_send(struct aq_load_peer *p, unsigned to, unsigned kind, uint64_t number)
 {
-    const struct sockaddr_in there = { .sin_family = AF_INET,
-                                       .sin_port = p->ports[to],
-                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    const struct sockaddr_in remote_addr = { .sin_family = AF_INET,
+                                             .sin_port = p->ports[to],
+                                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     const struct aq_load_message m = { .rank = p->rank, .kind = kind, .number = number };
 
-    (void)!sendto(p->fd, &m, sizeof(m), 0, (const struct sockaddr *)&there, sizeof(there));
+    (void)!sendto(p->fd, &m, sizeof(m), 0, (const struct sockaddr *)&remote_addr,
+                  sizeof(remote_addr));
 }
 
 static void aq_load_receive(struct aq_load_peer *p, unsigned from, unsigned kind, uint64_t number)
 {
     struct aq_load_message m;
 
-    while (p->heard[from][kind] < number) {
+    while (p->seen[from][kind] < number) {
         if (recv(p->fd, &m, sizeof(m), MSG_DONTWAIT) != (ssize_t)sizeof(m))
             aq_load_idle(p);
         else if (m.rank < p->ranks && m.kind <= AQ_LOAD_ROUNDS)
-            p->heard[m.rank][m.kind] = MAX(p->heard[m.rank][m.kind], m.number);
+            p->seen[m.rank][m.kind] = MAX(p->seen[m.rank][m.kind], m.number);
     }
 }
 

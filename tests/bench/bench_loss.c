@@ -16,8 +16,8 @@
 #define AQ_LOSS_VARIABLE "AQ_UDP_FAULTS"
 #define AQ_LOSS_SETTING  "drop=1%"
 #define AQ_LOSS_BUDGET   2.0 /* half of the bandwidth: twice the time */
-#define AQ_LOSS_LEAST    9   /* jobs with loss; more, until enough were steady */
-#define AQ_LOSS_MOST     15
+#define AQ_LOSS_MIN      9   /* jobs with loss; more, until enough were steady */
+#define AQ_LOSS_MAX      15
 #define AQ_LOSS_QUICK    3
 #define AQ_LOSS_LIMIT_S  60.0
 
@@ -50,9 +50,9 @@ static double aq_loss_job(const struct aq_options *options, bool lossy)
 
 void aq_loss_run(const struct aq_options *options, struct aq_out *out)
 {
-    double before[AQ_LOSS_MOST], lossy[AQ_LOSS_MOST], after[AQ_LOSS_MOST];
-    size_t least = options->quick ? AQ_LOSS_QUICK : AQ_LOSS_LEAST, count = 0;
-    size_t max = options->quick ? AQ_LOSS_QUICK : AQ_LOSS_MOST;
+    double before[AQ_LOSS_MAX], lossy[AQ_LOSS_MAX], after[AQ_LOSS_MAX];
+    size_t min = options->quick ? AQ_LOSS_QUICK : AQ_LOSS_MIN, count = 0;
+    size_t max = options->quick ? AQ_LOSS_QUICK : AQ_LOSS_MAX;
     struct aq_result r = { .unsteady = true };
     double clean;
 
@@ -60,7 +60,7 @@ void aq_loss_run(const struct aq_options *options, struct aq_out *out)
         return;
     aq_out_running(out, "put_loss_1pct");
     clean = aq_loss_job(options, false);
-    while ((count < least || (count < max && r.unsteady)) && clean > 0 && !aq_front_stop()) {
+    while ((count < min || (count < max && r.unsteady)) && clean > 0 && !aq_front_stop()) {
         before[count] = clean;
         lossy[count] = aq_loss_job(options, true);
         after[count] = clean = aq_loss_job(options, false);

@@ -107,13 +107,13 @@ static unsigned aq_parse_ranks(const char *text)
 }
 
 /* A number from 1 to most. */
-static unsigned aq_parse_number(const char *option, const char *text, unsigned long most)
+static unsigned aq_parse_number(const char *option, const char *text, unsigned long upper)
 {
     char *end;
     unsigned long n = strtoul(text, &end, 10);
 
-    if (*text == '\0' || *end != '\0' || n < 1 || n > most) {
-        fprintf(stderr, "aq-bench: --%s %s: a number from 1 to %lu\n", option, text, most);
+    if (*text == '\0' || *end != '\0' || n < 1 || n > upper) {
+        fprintf(stderr, "aq-bench: --%s %s: a number from 1 to %lu\n", option, text, upper);
         exit(2);
     }
     return (unsigned)n;

@@ -32,15 +32,15 @@
 #define AQ_STARTUP_BUDGET 2.0   /* budget: init to first barrier with 64 ranks */
 #define AQ_FEW            8
 #define AQ_MANY           64
-#define AQ_FAR_FEW        41
-#define AQ_FAR_MANY       63
-#define AQ_FAR_JOBS       5
+#define AQ_REMOTE_FEW     41
+#define AQ_REMOTE_MANY    63
+#define AQ_REMOTE_JOBS    5
 #define AQ_REST_US        20000 /* before each part: a process that has slept is scheduled better */
-#define AQ_REPEAT_LEAST   11    /* start-up: so many times at least */
-#define AQ_REPEAT_MOST    25    /* more, until enough were steady */
+#define AQ_REPEAT_MIN     11    /* start-up: so many times at least */
+#define AQ_REPEAT_MAX     25    /* more, until enough were steady */
 
 static const unsigned aq_startup_sizes[] = { 64, 32, 16, 8, 4, 2 };
-static const unsigned aq_far_startup_sizes[] = { 16, 8, 4, 2 };
+static const unsigned aq_remote_startup_sizes[] = { 16, 8, 4, 2 };
 static const unsigned aq_raw_startup_sizes[] = { 4, 2 };
 static const unsigned aq_rate_sizes[] = { 4, 8, 16 };
 #define AQ_RAW_RATES 1 /* of these, over MPI */
@@ -72,14 +72,14 @@ static size_t aq_startup_count(const struct aq_options *options)
         return 1;
     if (options->raw)
         return COUNT(aq_raw_startup_sizes);
-    return options->remote ? COUNT(aq_far_startup_sizes) : COUNT(aq_startup_sizes);
+    return options->remote ? COUNT(aq_remote_startup_sizes) : COUNT(aq_startup_sizes);
 }
 
 static unsigned aq_startup_size(const struct aq_options *options, size_t i)
 {
     if (options->raw)
         return aq_raw_startup_sizes[i];
-    return options->remote ? aq_far_startup_sizes[i] : aq_startup_sizes[i];
+    return options->remote ? aq_remote_startup_sizes[i] : aq_startup_sizes[i];
 }
 
 static size_t aq_rate_count(const struct aq_options *options)
@@ -153,8 +153,7 @@ static void aq_startup_describe(struct aq_result *r, const char *name, unsigned 
 
 /* Raw figures of the start-up rows of one size. */
 struct aq_startups {
-    double before[AQ_REPEAT_MOST], after[AQ_REPEAT_MOST], init[AQ_REPEAT_MOST],
-        launch[AQ_REPEAT_MOST];
+    double before[AQ_REPEAT_MAX], after[AQ_REPEAT_MAX], init[AQ_REPEAT_MAX], launch[AQ_REPEAT_MAX];
     size_t count;
 };
 
@@ -185,8 +184,7 @@ static void aq_startup_run(const struct aq_options *options, struct aq_out *out,
 
     aq_out_running(out, "startup");
     aq_startup_limit(ranks);
-    while (v.count < AQ_REPEAT_MOST && (v.count < AQ_REPEAT_LEAST || r.unsteady)
-           && !aq_front_stop()) {
+    while (v.count < AQ_REPEAT_MAX && (v.count < AQ_REPEAT_MIN || r.unsteady) && !aq_front_stop()) {
         if (!aq_startup_once(options, ranks, &v))
             return;
         aq_stat_reduce(v.init, v.before, v.after, v.count, &r);
@@ -215,17 +213,17 @@ static void aq_memory_line(void *arg, const char *line)
  * buffer more now and then, as messages happen to meet: the least of some jobs. */
 static double aq_memory_rank(const struct aq_options *options, const char *task, unsigned ranks)
 {
-    double least = 0;
+    double min = 0;
 
-    for (int i = 0; i < (options->remote ? AQ_FAR_JOBS : 1); i++) {
+    for (int i = 0; i < (options->remote ? AQ_REMOTE_JOBS : 1); i++) {
         double bytes[2] = { 0, 0 };
 
         if (aq_front_job(options, task, ranks, AQ_MANY_LIMIT_S, aq_memory_line, bytes) != 0)
             return 0;
-        if (i == 0 || bytes[0] < least)
-            least = bytes[0];
+        if (i == 0 || bytes[0] < min)
+            min = bytes[0];
     }
-    return least / ranks;
+    return min / ranks;
 }
 
 static void aq_memory_result(struct aq_out *out, const char *name, unsigned ranks, double bytes,
@@ -251,8 +249,8 @@ static void aq_memory_result(struct aq_out *out, const char *name, unsigned rank
 
 static void aq_memory_run(const struct aq_options *options, struct aq_out *out)
 {
-    const unsigned small = options->remote ? AQ_FAR_FEW : AQ_FEW,
-                   large = options->remote ? AQ_FAR_MANY : AQ_MANY;
+    const unsigned small = options->remote ? AQ_REMOTE_FEW : AQ_FEW,
+                   large = options->remote ? AQ_REMOTE_MANY : AQ_MANY;
     double few, many, talk_few, talk;
 
     aq_out_running(out, "memory");

@@ -25,7 +25,7 @@ enum aq_plot_y { AQ_PLOT_NS, AQ_PLOT_GBS, AQ_PLOT_MS, AQ_PLOT_MOPS };
 struct aq_plot {
     const char *file, *title, *x, *y;
     enum aq_plot_y unit;
-    uint64_t least; /* leave out rows smaller than this */
+    uint64_t min; /* leave out rows smaller than this */
     enum aq_beside beside;
     struct aq_curve curves[AQ_CURVES];
 };
@@ -166,7 +166,7 @@ static int aq_plot_data(FILE *f, const struct aq_out *out, const struct aq_plot 
         const struct aq_result *r = &out->results[i];
         double y = aq_plot_value(r, c->limit, p->unit);
 
-        if (strcmp(r->who, c->who) == 0 && strcmp(r->name, c->name) == 0 && r->size >= p->least
+        if (strcmp(r->who, c->who) == 0 && strcmp(r->name, c->name) == 0 && r->size >= p->min
             && y > 0) {
             fprintf(f, "%llu %.6g\n", (unsigned long long)r->size, y);
             points++;
@@ -203,7 +203,7 @@ static void aq_plot_frame(FILE *f, const struct aq_plot *p, const char *dir)
                 "set xrange [%u:33554432]\nset xtics ('8' 8, '64' 64, '512' 512, '4 Ki' 4096, '64 "
                 "Ki' 65536, "
                 "'1 Mi' 1048576, '16 Mi' 16777216)\n",
-                (unsigned)(p->least > 8 ? p->least / 2 : 4));
+                (unsigned)(p->min > 8 ? p->min / 2 : 4));
 }
 
 static void aq_plot_script(FILE *f, const struct aq_out *out, const struct aq_plot *p,
@@ -232,7 +232,7 @@ static bool aq_plot_has_rows(const struct aq_out *out, const struct aq_plot *p)
             const struct aq_result *r = &out->results[i];
 
             if (strcmp(r->who, p->curves[c].who) == 0 && strcmp(r->name, p->curves[c].name) == 0
-                && r->size >= p->least)
+                && r->size >= p->min)
                 return true;
         }
     }

@@ -409,22 +409,22 @@ static double median(double *values, unsigned n)
 static double measure(size_t index, unsigned slices, double slice_us)
 {
     double all[4 * MAX_SLICES], good[MAX_SLICES];
-    unsigned taken = 0, kept = 0;
+    unsigned taken = 0, deferred = 0;
     uint64_t before, after;
     uint32_t iters = 1;
 
     while (slice_ns(index, iters, &before) < slice_us * 1e3 && iters < UINT32_MAX / 4)
         iters *= 2;
     all[0] = slice_ns(index, iters, &before) / iters;
-    while (taken < 4 * slices - 1 && kept < slices) {
+    while (taken < 4 * slices - 1 && deferred < slices) {
         const double next = slice_ns(index, iters, &after) / iters;
 
         if (after == before)
-            good[kept++] = all[taken];
+            good[deferred++] = all[taken];
         before = after;
         all[++taken] = next;
     }
-    return kept >= 3 || taken == kept ? median(good, kept) : median(all, taken);
+    return deferred >= 3 || taken == deferred ? median(good, deferred) : median(all, taken);
 }
 
 static int possible(const struct row *row)

@@ -20,7 +20,7 @@
 
 #define AQ_RAW_ABOVE 3 /* folders above the program that are looked at */
 
-static volatile unsigned aq_raw_heard;
+static volatile unsigned aq_raw_seen;
 static unsigned aq_raw_taken;
 static unsigned char aq_raw_words[2][128]; /* the other may be a step ahead */
 
@@ -75,17 +75,17 @@ static const struct aq_raw_lib *aq_raw_load(const char *conduit)
 static void aq_h_raw(gex_Token_t token, void *bytes, size_t nbytes)
 {
     (void)token;
-    memcpy(aq_raw_words[aq_raw_heard % 2], bytes, nbytes < 128 ? nbytes : 128);
-    aq_raw_heard++;
+    memcpy(aq_raw_words[aq_raw_seen % 2], bytes, nbytes < 128 ? nbytes : 128);
+    aq_raw_seen++;
 }
 
-static void aq_raw_exchange(const void *mine, void *remote, size_t size)
+static void aq_raw_exchange(const void *ours, void *remote, size_t size)
 {
     const struct aq_job *job = aq_job_get();
 
-    gex_AM_RequestMedium0(job->tm, job->rank == 0 ? 1 : 0, AQ_H_RAW, (void *)(uintptr_t)mine, size,
+    gex_AM_RequestMedium0(job->tm, job->rank == 0 ? 1 : 0, AQ_H_RAW, (void *)(uintptr_t)ours, size,
                           GEX_EVENT_NOW, 0);
-    GASNET_BLOCKUNTIL(aq_raw_heard > aq_raw_taken);
+    GASNET_BLOCKUNTIL(aq_raw_seen > aq_raw_taken);
     memcpy(remote, aq_raw_words[aq_raw_taken++ % 2], size);
 }
 

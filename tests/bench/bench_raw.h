@@ -37,12 +37,12 @@ enum aq_raw_kind {
     AQ_RAW_ALLREDUCE
 };
 
-#define AQ_RAW_LEAST 8    /* bytes of a message with no payload to speak of */
+#define AQ_RAW_MIN   8    /* bytes of a message with no payload to speak of */
 #define AQ_RAW_LARGE 4096 /* from here on an operation may also travel as a message */
 #define AQ_RAW_WAYS  4
 
 /* Ranks 0 and 1 give each other size bytes, 128 at most; what the other gave is in theirs. */
-typedef void aq_raw_exchange_fn(const void *mine, void *remote, size_t size);
+typedef void aq_raw_exchange_fn(const void *ours, void *remote, size_t size);
 
 struct aq_raw_lib {
     /* Collective: rank of the job's rank here, operations of at most largest bytes. NULL, or what

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_far.c - rows between ranks that share no memory: their limits over sockets, streams of puts
- * and gets, and the stream that is measured while datagrams are lost.
+ * bench_remote.c - rows between ranks that share no memory: their limits over sockets, streams of
+ * puts and gets, and the stream that is measured while datagrams are lost.
  * Owns      nothing
  * Threads   one in every process
  * Uses      bench.h, bench_wire.h, bench_raw.h
@@ -10,7 +10,7 @@
  * over these that it listens; until then rank 0 stays in the library, so that the command that asks
  * for it is certain to arrive. While a limit runs, neither side is in the library.
  *
- * A stream keeps AQ_STREAM_BYTES under way, or AQ_STREAM_MOST operations if they are small.
+ * A stream keeps AQ_STREAM_BYTES under way, or AQ_STREAM_MAX operations if they are small.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -25,8 +25,8 @@
 #include <string.h>
 
 #define AQ_STREAM_BYTES ((uint64_t)4 << 20)
-#define AQ_STREAM_LEAST 2
-#define AQ_STREAM_MOST  64
+#define AQ_STREAM_MIN   2
+#define AQ_STREAM_MAX   64
 
 #define AQ_LOSS_SIZE ((size_t)1 << 20)
 #define AQ_LOSS_NS \
@@ -34,19 +34,19 @@
 
 /* --- sockets --- */
 
-static struct aq_wire_address aq_far_address;
-static volatile unsigned aq_far_addresses;
+static struct aq_wire_address aq_remote_address;
+static volatile unsigned aq_remote_addresses;
 
 static void aq_h_wire(gex_Token_t token, gex_AM_Arg_t host, gex_AM_Arg_t message,
-                      gex_AM_Arg_t stream, gex_AM_Arg_t room)
+                      gex_AM_Arg_t stream, gex_AM_Arg_t space)
 {
     (void)token;
-    aq_far_address = (struct aq_wire_address){ (uint32_t)host, (uint16_t)message, (uint16_t)stream,
-                                               (uint32_t)room };
-    aq_far_addresses++;
+    aq_remote_address = (struct aq_wire_address){ (uint32_t)host, (uint16_t)message,
+                                                  (uint16_t)stream, (uint32_t)space };
+    aq_remote_addresses++;
 }
 
-static bool aq_far_same_host(gex_Rank_t peer)
+static bool aq_remote_same_host(gex_Rank_t peer)
 {
     gex_RankInfo_t *info;
     gex_Rank_t count;
@@ -60,7 +60,7 @@ static bool aq_far_same_host(gex_Rank_t peer)
 }
 
 /* The address that this host is reached at: the first interface that is up and no loopback. */
-static uint32_t aq_far_host(void)
+static uint32_t aq_remote_host(void)
 {
     uint32_t host = htonl(INADDR_LOOPBACK);
     struct ifaddrs *all;
@@ -81,13 +81,13 @@ static uint32_t aq_far_host(void)
     return host;
 }
 
-void aq_far_start(struct aq_job *job)
+void aq_remote_start(struct aq_job *job)
 {
     gex_AM_Entry_t entry = {
         AQ_H_WIRE, (gex_AM_Fn_t)aq_h_wire, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, NULL, "wire"
     };
     gex_Rank_t peer = job->rank == 0 ? 1 : 0;
-    struct aq_wire_address here = { 0, 0, 0, 0 };
+    struct aq_wire_address self = { 0, 0, 0, 0 };
     size_t largest = MIN(job->pool_size, (size_t)16 << 20);
     uint32_t host;
 
@@ -100,19 +100,19 @@ void aq_far_start(struct aq_job *job)
     gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0));
     if (!job->remote || job->rank > 1)
         return;
-    host = aq_far_same_host(peer) ? htonl(INADDR_LOOPBACK) : aq_far_host();
-    if (aq_wire_open(&job->wire, host, largest, &here) != 0)
+    host = aq_remote_same_host(peer) ? htonl(INADDR_LOOPBACK) : aq_remote_host();
+    if (aq_wire_open(&job->wire, host, largest, &self) != 0)
         perror("aq-bench: sockets for the limits");
-    gex_AM_RequestShort4(job->tm, peer, AQ_H_WIRE, 0, here.host, here.message_port,
-                         here.stream_port, here.room);
-    GASNET_BLOCKUNTIL(aq_far_addresses > 0);
-    if (here.message_port != 0 && aq_far_address.message_port != 0)
-        job->wired = aq_wire_connect(&job->wire, &aq_far_address) == 0;
+    gex_AM_RequestShort4(job->tm, peer, AQ_H_WIRE, 0, self.host, self.message_port,
+                         self.stream_port, self.space);
+    GASNET_BLOCKUNTIL(aq_remote_addresses > 0);
+    if (self.message_port != 0 && aq_remote_address.message_port != 0)
+        job->wired = aq_wire_connect(&job->wire, &aq_remote_address) == 0;
 }
 
 /* --- what sockets, MPI and verbs have in common --- */
 
-bool aq_far_possible(const struct aq_job *job, const struct aq_row *row)
+bool aq_remote_possible(const struct aq_job *job, const struct aq_row *row)
 {
     if (job->options->raw)
         return job->raw != NULL && row->kind->raw != AQ_RAW_NONE
@@ -120,14 +120,14 @@ bool aq_far_possible(const struct aq_job *job, const struct aq_row *row)
     return job->wired && row->kind->remote.run != NULL;
 }
 
-unsigned aq_far_ways(const struct aq_job *job, const struct aq_row *row)
+unsigned aq_remote_ways(const struct aq_job *job, const struct aq_row *row)
 {
     if (job->raw != NULL)
         return job->raw->ways(row->kind->raw, row->size);
     return row->kind->remote.stream && row->size > AQ_WIRE_SMALL ? job->wire.count : 1;
 }
 
-void aq_far_take_way(struct aq_job *job, unsigned way)
+void aq_remote_take_way(struct aq_job *job, unsigned way)
 {
     if (job->raw != NULL)
         job->raw_way = way;
@@ -135,23 +135,23 @@ void aq_far_take_way(struct aq_job *job, unsigned way)
         job->wire.way = way;
 }
 
-void aq_far_name(const struct aq_job *job, const struct aq_row *row, char *buf, size_t size)
+void aq_remote_name(const struct aq_job *job, const struct aq_row *row, char *buf, size_t size)
 {
     const char *name = row->kind->remote.name;
 
     if (job->raw != NULL)
         snprintf(buf, size, "%s",
-                 job->raw->name(row->kind->raw, aq_far_ways(job, row) > 1 ? job->raw_way : 0));
-    else if (aq_far_ways(job, row) > 1)
+                 job->raw->name(row->kind->raw, aq_remote_ways(job, row) > 1 ? job->raw_way : 0));
+    else if (aq_remote_ways(job, row) > 1)
         aq_wire_way_name(&job->wire, buf, size);
     else
         snprintf(buf, size, "%s", strcmp(name, "stream") == 0 ? "one send() each" : name);
 }
 
-void aq_far_run(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_run(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     if (job->raw != NULL)
-        job->raw->run(row->kind->raw, aq_far_ways(job, row) > 1 ? job->raw_way : 0, row->size,
+        job->raw->run(row->kind->raw, aq_remote_ways(job, row) > 1 ? job->raw_way : 0, row->size,
                       iters);
     else if (job->rank == 0)
         row->kind->remote.run(job, row, iters);
@@ -159,7 +159,7 @@ void aq_far_run(struct aq_job *job, const struct aq_row *row, uint64_t iters)
         row->kind->remote.peer(job, row, iters);
 }
 
-void aq_far_ready(struct aq_job *job)
+void aq_remote_ready(struct aq_job *job)
 {
     if (job->raw != NULL)
         job->raw->ready();
@@ -167,12 +167,12 @@ void aq_far_ready(struct aq_job *job)
         aq_wire_ready(&job->wire);
 }
 
-bool aq_far_is_ready(struct aq_job *job)
+bool aq_remote_is_ready(struct aq_job *job)
 {
     return job->raw != NULL ? job->raw->is_ready() : aq_wire_is_ready(&job->wire);
 }
 
-void aq_far_forget(struct aq_job *job)
+void aq_remote_forget(struct aq_job *job)
 {
     if (job->raw == NULL)
         aq_wire_forget(&job->wire);
@@ -180,94 +180,94 @@ void aq_far_forget(struct aq_job *job)
 
 /* --- limits over sockets --- */
 
-void aq_far_ping(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_ping(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     aq_wire_ping(&job->wire, row->size, iters);
 }
 
-void aq_far_pong(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_pong(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     aq_wire_pong(&job->wire, row->size, iters);
 }
 
-void aq_far_exchange(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_exchange(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     aq_wire_exchange(&job->wire, row->size, iters);
 }
 
-void aq_far_flood(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_flood(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     aq_wire_flood(&job->wire, row->size, iters);
 }
 
-void aq_far_drain(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_drain(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     aq_wire_drain(&job->wire, row->size, iters);
 }
 
 /* Up to here an operation is one message, above it is a stream. */
-static bool aq_far_small(const struct aq_row *row)
+static bool aq_remote_small(const struct aq_row *row)
 {
     return row->size <= AQ_WIRE_SMALL;
 }
 
 /* Blocking: the next begins when the last has arrived. */
-void aq_far_put(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_put(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    if (aq_far_small(row))
+    if (aq_remote_small(row))
         aq_wire_put(&job->wire, row->size, iters);
     else
         aq_wire_send(&job->wire, row->size, iters, true, false);
 }
 
-void aq_far_put_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_put_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    if (aq_far_small(row))
+    if (aq_remote_small(row))
         aq_wire_put_peer(&job->wire, row->size, iters);
     else
         aq_wire_receive(&job->wire, row->size, iters, true, false);
 }
 
-void aq_far_get(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_get(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    if (aq_far_small(row))
+    if (aq_remote_small(row))
         aq_wire_get(&job->wire, row->size, iters);
     else
         aq_wire_receive(&job->wire, row->size, iters, true, true);
 }
 
-void aq_far_get_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_get_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    if (aq_far_small(row))
+    if (aq_remote_small(row))
         aq_wire_get_peer(&job->wire, row->size, iters);
     else
         aq_wire_send(&job->wire, row->size, iters, true, true);
 }
 
-void aq_far_put_stream(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_put_stream(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    if (aq_far_small(row))
+    if (aq_remote_small(row))
         aq_wire_flood(&job->wire, row->size, iters);
     else
         aq_wire_send(&job->wire, row->size, iters, false, false);
 }
 
-void aq_far_put_stream_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_put_stream_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    if (aq_far_small(row))
+    if (aq_remote_small(row))
         aq_wire_drain(&job->wire, row->size, iters);
     else
         aq_wire_receive(&job->wire, row->size, iters, false, false);
 }
 
-void aq_far_get_stream(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_get_stream(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    aq_far_put_stream_peer(job, row, iters);
+    aq_remote_put_stream_peer(job, row, iters);
 }
 
-void aq_far_get_stream_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters)
+void aq_remote_get_stream_peer(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    aq_far_put_stream(job, row, iters);
+    aq_remote_put_stream(job, row, iters);
 }
 
 /* --- streams --- */
@@ -276,26 +276,26 @@ static uint64_t aq_stream_window(uint64_t size)
 {
     uint64_t window = AQ_STREAM_BYTES / size;
 
-    return window < AQ_STREAM_LEAST ? AQ_STREAM_LEAST : MIN(window, AQ_STREAM_MOST);
+    return window < AQ_STREAM_MIN ? AQ_STREAM_MIN : MIN(window, AQ_STREAM_MAX);
 }
 
 /* What is measured is what goes on while as much is under way as may be. */
-static uint64_t aq_stream_least(uint64_t size)
+static uint64_t aq_stream_min(uint64_t size)
 {
     return 2 * aq_stream_window(size);
 }
 
 static gex_Event_t aq_stream_one(struct aq_job *job, size_t size, bool put)
 {
-    unsigned char *there = job->peer_owner + AQ_POOL_OFFSET;
+    unsigned char *remote_addr = job->peer_owner + AQ_POOL_OFFSET;
 
-    return put ? gex_RMA_PutNB(job->tm, 1, there, job->buffer, size, GEX_EVENT_DEFER, 0)
-               : gex_RMA_GetNB(job->tm, job->buffer, 1, there, size, 0);
+    return put ? gex_RMA_PutNB(job->tm, 1, remote_addr, job->buffer, size, GEX_EVENT_DEFER, 0)
+               : gex_RMA_GetNB(job->tm, job->buffer, 1, remote_addr, size, 0);
 }
 
 static void aq_stream(struct aq_job *job, size_t size, uint64_t iters, bool put)
 {
-    gex_Event_t events[AQ_STREAM_MOST];
+    gex_Event_t events[AQ_STREAM_MAX];
     uint64_t window = aq_stream_window(size);
 
     for (uint64_t i = 0; i < iters; i++) {
@@ -325,21 +325,21 @@ const struct aq_row_kind aq_kind_put_stream = {
     .name = "put_stream",
     .subject = aq_put_stream,
     .possible = aq_stream_fits,
-    .remote = { "stream", aq_far_put_stream, aq_far_put_stream_peer, true },
+    .remote = { "stream", aq_remote_put_stream, aq_remote_put_stream_peer, true },
     .raw = AQ_RAW_PUT_STREAM,
-    .least = aq_stream_least,
+    .min = aq_stream_min,
 };
 
 const struct aq_row_kind aq_kind_get_stream = {
     .name = "get_stream",
     .subject = aq_get_stream,
     .possible = aq_stream_fits,
-    .remote = { "stream", aq_far_get_stream, aq_far_get_stream_peer, true },
+    .remote = { "stream", aq_remote_get_stream, aq_remote_get_stream_peer, true },
     .raw = AQ_RAW_GET_STREAM,
-    .least = aq_stream_least,
+    .min = aq_stream_min,
 };
 
-void aq_far_stream(struct aq_job *job)
+void aq_remote_stream(struct aq_job *job)
 {
     double start, ns = 0;
     uint64_t puts = 0;

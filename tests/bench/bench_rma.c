@@ -174,55 +174,55 @@ static inline size_t aq_rma_next(struct aq_job *job, uint64_t size)
 
 static void aq_put(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    unsigned char *there = job->peer_owner + AQ_POOL_OFFSET;
+    unsigned char *remote_addr = job->peer_owner + AQ_POOL_OFFSET;
 
     for (uint64_t i = 0; i < iters; i++) {
         size_t at = aq_rma_next(job, row->size);
 
-        gex_RMA_PutBlocking(job->tm, 1, there + at, job->buffer + at, row->size, 0);
+        gex_RMA_PutBlocking(job->tm, 1, remote_addr + at, job->buffer + at, row->size, 0);
         aq_limit_compiler_barrier();
     }
 }
 
 static void aq_put_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    unsigned char *there = job->peer_local + AQ_POOL_OFFSET;
+    unsigned char *remote_addr = job->peer_local + AQ_POOL_OFFSET;
 
     for (uint64_t i = 0; i < iters; i++) {
         size_t at = aq_rma_next(job, row->size);
 
-        memcpy(there + at, job->buffer + at, row->size);
+        memcpy(remote_addr + at, job->buffer + at, row->size);
         aq_limit_compiler_barrier();
     }
 }
 
 static void aq_get(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    unsigned char *there = job->peer_owner + AQ_POOL_OFFSET;
+    unsigned char *remote_addr = job->peer_owner + AQ_POOL_OFFSET;
 
     for (uint64_t i = 0; i < iters; i++) {
         size_t at = aq_rma_next(job, row->size);
 
-        gex_RMA_GetBlocking(job->tm, job->buffer + at, 1, there + at, row->size, 0);
+        gex_RMA_GetBlocking(job->tm, job->buffer + at, 1, remote_addr + at, row->size, 0);
         aq_limit_compiler_barrier();
     }
 }
 
 static void aq_get_limit(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    unsigned char *there = job->peer_local + AQ_POOL_OFFSET;
+    unsigned char *remote_addr = job->peer_local + AQ_POOL_OFFSET;
 
     for (uint64_t i = 0; i < iters; i++) {
         size_t at = aq_rma_next(job, row->size);
 
-        memcpy(job->buffer + at, there + at, row->size);
+        memcpy(job->buffer + at, remote_addr + at, row->size);
         aq_limit_compiler_barrier();
     }
 }
 
 static void aq_put_nb(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    unsigned char *there = job->peer_owner + AQ_POOL_OFFSET;
+    unsigned char *remote_addr = job->peer_owner + AQ_POOL_OFFSET;
     gex_Event_t events[AQ_WINDOW];
 
     for (uint64_t i = 0; i < iters; i += AQ_WINDOW) {
@@ -230,7 +230,7 @@ static void aq_put_nb(struct aq_job *job, const struct aq_row *row, uint64_t ite
 
         for (size_t k = 0; k < n; k++) {
             events[k] =
-                gex_RMA_PutNB(job->tm, 1, there, job->buffer, row->size, GEX_EVENT_DEFER, 0);
+                gex_RMA_PutNB(job->tm, 1, remote_addr, job->buffer, row->size, GEX_EVENT_DEFER, 0);
             aq_limit_compiler_barrier();
         }
         gex_Event_WaitAll(events, n, 0);
@@ -239,14 +239,14 @@ static void aq_put_nb(struct aq_job *job, const struct aq_row *row, uint64_t ite
 
 static void aq_get_nb(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    unsigned char *there = job->peer_owner + AQ_POOL_OFFSET;
+    unsigned char *remote_addr = job->peer_owner + AQ_POOL_OFFSET;
     gex_Event_t events[AQ_WINDOW];
 
     for (uint64_t i = 0; i < iters; i += AQ_WINDOW) {
         size_t n = iters - i < AQ_WINDOW ? (size_t)(iters - i) : AQ_WINDOW;
 
         for (size_t k = 0; k < n; k++) {
-            events[k] = gex_RMA_GetNB(job->tm, job->buffer, 1, there, row->size, 0);
+            events[k] = gex_RMA_GetNB(job->tm, job->buffer, 1, remote_addr, row->size, 0);
             aq_limit_compiler_barrier();
         }
         gex_Event_WaitAll(events, n, 0);
@@ -255,10 +255,10 @@ static void aq_get_nb(struct aq_job *job, const struct aq_row *row, uint64_t ite
 
 static void aq_put_nbi(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    unsigned char *there = job->peer_owner + AQ_POOL_OFFSET;
+    unsigned char *remote_addr = job->peer_owner + AQ_POOL_OFFSET;
 
     for (uint64_t i = 0; i < iters; i++) {
-        gex_RMA_PutNBI(job->tm, 1, there, job->buffer, row->size, GEX_EVENT_DEFER, 0);
+        gex_RMA_PutNBI(job->tm, 1, remote_addr, job->buffer, row->size, GEX_EVENT_DEFER, 0);
         aq_limit_compiler_barrier();
         if (i % AQ_WINDOW == AQ_WINDOW - 1)
             gex_NBI_Wait(GEX_EC_PUT, 0);
@@ -268,10 +268,10 @@ static void aq_put_nbi(struct aq_job *job, const struct aq_row *row, uint64_t it
 
 static void aq_get_nbi(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
-    unsigned char *there = job->peer_owner + AQ_POOL_OFFSET;
+    unsigned char *remote_addr = job->peer_owner + AQ_POOL_OFFSET;
 
     for (uint64_t i = 0; i < iters; i++) {
-        gex_RMA_GetNBI(job->tm, job->buffer, 1, there, row->size, 0);
+        gex_RMA_GetNBI(job->tm, job->buffer, 1, remote_addr, row->size, 0);
         aq_limit_compiler_barrier();
         if (i % AQ_WINDOW == AQ_WINDOW - 1)
             gex_NBI_Wait(GEX_EC_GET, 0);
@@ -298,15 +298,15 @@ static void aq_get_nbi(struct aq_job *job, const struct aq_row *row, uint64_t it
         __VA_ARGS__,                                         \
     }
 #define BLOCKING_PUT \
-    .raw = AQ_RAW_PUT, .remote = { "UDP there and back", aq_far_put, aq_far_put_peer, true }
+    .raw = AQ_RAW_PUT, .remote = { "UDP there and back", aq_remote_put, aq_remote_put_peer, true }
 #define BLOCKING_GET \
-    .raw = AQ_RAW_GET, .remote = { "UDP there and back", aq_far_get, aq_far_get_peer, true }
+    .raw = AQ_RAW_GET, .remote = { "UDP there and back", aq_remote_get, aq_remote_get_peer, true }
 #define MANY_PUTS             \
     .raw = AQ_RAW_PUT_STREAM, \
-    .remote = { "stream", aq_far_put_stream, aq_far_put_stream_peer, true }
+    .remote = { "stream", aq_remote_put_stream, aq_remote_put_stream_peer, true }
 #define MANY_GETS             \
     .raw = AQ_RAW_GET_STREAM, \
-    .remote = { "stream", aq_far_get_stream, aq_far_get_stream_peer, true }
+    .remote = { "stream", aq_remote_get_stream, aq_remote_get_stream_peer, true }
 
 EIGHT(aq_kind_put8_latency, "put8_latency", aq_put8_latency, "inlined 8 B memcpy");
 EIGHT(aq_kind_get8_latency, "get8_latency", aq_get8_latency, "inlined 8 B memcpy");

@@ -14,8 +14,8 @@
 #define Q      AQ_TABLE_QUICK
 #define L      AQ_TABLE_LATENCY
 #define W      AQ_TABLE_BANDWIDTH
-#define F      AQ_TABLE_FAR
-#define O      (AQ_TABLE_FAR | AQ_TABLE_ONLY_FAR)
+#define F      AQ_TABLE_REMOTE
+#define O      (AQ_TABLE_REMOTE | AQ_TABLE_ONLY_REMOTE)
 
 /* Same-host budgets: what a row may cost at most, as a multiple of its limit. */
 #define EIGHT    1.1
@@ -31,9 +31,9 @@
 #define ABOVE(ns) (-(double)(ns))
 
 /* Budgets between ranks that share no memory, against sockets. */
-#define FAR_SHORT  1.1
-#define FAR_FLOOD  0.35
-#define FAR_STREAM 1.25 /* four fifths of the bandwidth */
+#define REMOTE_SHORT  1.1
+#define REMOTE_FLOOD  0.35
+#define REMOTE_STREAM 1.25 /* four fifths of the bandwidth */
 
 /* Budgets of the mpi conduit, against the same MPI. */
 #define RAW_SHORT  1.15
@@ -57,7 +57,7 @@ static const struct {
 
 /* clang-format off */
 static const struct aq_row aq_row_table[] = {
-    { &aq_kind_am_short, 0, SHORT, Q | L | F, FAR_SHORT, RAW_SHORT },
+    { &aq_kind_am_short, 0, SHORT, Q | L | F, REMOTE_SHORT, RAW_SHORT },
     { &aq_kind_am_two_lines, 0, 0, 0, 0, 0 },
     { &aq_kind_am_medium, 8, 0, Q | L | F, 0, 0 },
     { &aq_kind_am_medium, 64, 0, 0, 0, 0 },
@@ -71,7 +71,7 @@ static const struct aq_row aq_row_table[] = {
     { &aq_kind_am_long, KIB(32), 0, O | L, 0, 0 },
     { &aq_kind_am_long, KIB(64), 0, L | F, 0, 0 },
     { &aq_kind_am_long, MIB(1), 0, L | F, 0, 0 },
-    { &aq_kind_am_short_flood, 0, 0, Q | F, FAR_FLOOD, RAW_FLOOD },
+    { &aq_kind_am_short_flood, 0, 0, Q | F, REMOTE_FLOOD, RAW_FLOOD },
     { &aq_kind_am_medium_flood, 64, 0, W | F, 0, 0 },
     { &aq_kind_am_medium_flood, 512, 0, W | F, 0, 0 },
     { &aq_kind_am_medium_flood, KIB(4), 0, Q | W | F, 0, 0 },
@@ -140,7 +140,7 @@ static const struct aq_row aq_row_table[] = {
     { &aq_kind_put_stream, KIB(4), 0, O | W, 0, 0 },
     { &aq_kind_put_stream, KIB(64), 0, O | W | Q, 0, 0 },
     { &aq_kind_put_stream, KIB(256), 0, O | W, 0, 0 },
-    { &aq_kind_put_stream, MIB(1), 0, O | W | Q, FAR_STREAM, RAW_STREAM },
+    { &aq_kind_put_stream, MIB(1), 0, O | W | Q, REMOTE_STREAM, RAW_STREAM },
     { &aq_kind_put_stream, MIB(4), 0, O | W, 0, 0 },
     { &aq_kind_put_stream, MIB(16), 0, O | W, 0, 0 },
     { &aq_kind_get_stream, KIB(64), 0, O | W, 0, 0 },
@@ -264,7 +264,7 @@ bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, b
 {
     const char *table = options->table;
 
-    if (remote ? (row->tables & AQ_TABLE_FAR) == 0 : (row->tables & AQ_TABLE_ONLY_FAR) != 0)
+    if (remote ? (row->tables & AQ_TABLE_REMOTE) == 0 : (row->tables & AQ_TABLE_ONLY_REMOTE) != 0)
         return false;
     if (options->only != NULL) {
         char label[80];
@@ -294,7 +294,7 @@ double aq_row_budget(const struct aq_options *options, const struct aq_row *row,
             return aq_row_verbs[i].budget;
     if (options->verbs)
         return 0;
-    return options->raw ? row->raw_budget : row->far_budget;
+    return options->raw ? row->raw_budget : row->remote_budget;
 }
 
 static const char *const aq_row_raw_names[] = { [AQ_RAW_NONE] = NULL,

@@ -111,21 +111,21 @@ static size_t aq_stat_ratios(const double *s, const double *a, const double *b, 
                              struct aq_result *out)
 {
     double ratio[AQ_BENCH_MAX_SLICES], subject[AQ_BENCH_MAX_SLICES], limit[AQ_BENCH_MAX_SLICES];
-    size_t kept = 0;
+    size_t deferred = 0;
 
     for (size_t i = 0; i < n; i++) {
         if (!all && !aq_stat_steady(b[i] / a[i]))
             continue;
-        subject[kept] = s[i];
-        limit[kept] = (a[i] + b[i]) / 2;
-        ratio[kept] = s[i] / limit[kept];
-        kept++;
+        subject[deferred] = s[i];
+        limit[deferred] = (a[i] + b[i]) / 2;
+        ratio[deferred] = s[i] / limit[deferred];
+        deferred++;
     }
-    out->slices = (unsigned)kept;
-    out->subject = aq_stat_quart(subject, kept);
-    out->limit = aq_stat_quart(limit, kept);
-    out->ratio = aq_stat_quart(ratio, kept);
-    return kept;
+    out->slices = (unsigned)deferred;
+    out->subject = aq_stat_quart(subject, deferred);
+    out->limit = aq_stat_quart(limit, deferred);
+    out->ratio = aq_stat_quart(ratio, deferred);
+    return deferred;
 }
 
 void aq_stat_reduce(const double *s, const double *a, const double *b, size_t n,
@@ -153,7 +153,7 @@ void aq_stat_reduce(const double *s, const double *a, const double *b, size_t n,
 
 /* How many operations, at least so many, fill one slice; also the warm-up. Of two runs the shorter
  * one counts: an interruption must not pass for the time of few operations. */
-static uint64_t aq_measure_calibrate(const struct aq_side *side, double slice_ns, uint64_t least)
+static uint64_t aq_measure_calibrate(const struct aq_side *side, double slice_ns, uint64_t min)
 {
     uint64_t iters = 1;
 
@@ -169,7 +169,7 @@ static uint64_t aq_measure_calibrate(const struct aq_side *side, double slice_ns
         }
         iters = (uint64_t)((double)iters * (grow > 8 ? 8 : grow)) + 1;
     }
-    return iters > least ? iters : least > 0 ? least : 1;
+    return iters > min ? iters : min > 0 ? min : 1;
 }
 
 /* The triples of one row; the undisturbed ones first. */
@@ -203,8 +203,8 @@ static void aq_series_add(struct aq_series *v, double a, double s, double b, boo
 void aq_bench_measure(const struct aq_measure *m, struct aq_result *out)
 {
     bool limited = m->limit.run != NULL;
-    uint64_t limit_iters = limited ? aq_measure_calibrate(&m->limit, m->slice_ns, m->least) : 1;
-    uint64_t iters = aq_measure_calibrate(&m->subject, m->slice_ns, m->least);
+    uint64_t limit_iters = limited ? aq_measure_calibrate(&m->limit, m->slice_ns, m->min) : 1;
+    uint64_t iters = aq_measure_calibrate(&m->subject, m->slice_ns, m->min);
     double start = aq_bench_now();
     struct aq_series v;
 

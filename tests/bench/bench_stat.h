@@ -51,7 +51,7 @@ struct aq_measure {
     /* how often the kernel interrupted these processes so far; or NULL */
     uint64_t (*switches)(void *arg);
     void *switches_arg;
-    uint64_t least; /* operations of a slice, however long they take */
+    uint64_t min; /* operations of a slice, however long they take */
 };
 
 #define AQ_BENCH_SPREAD 1.25 /* quartiles of the ratio further apart than this: measure again */

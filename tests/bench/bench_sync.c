@@ -44,7 +44,7 @@ const struct aq_row_kind aq_kind_barrier = {
     .subject_peer = aq_barrier,
     .limit = aq_barrier_limit,
     .limit_peer = aq_barrier_limit,
-    .remote = { "UDP exchange", aq_far_exchange, aq_far_exchange, false },
+    .remote = { "UDP exchange", aq_remote_exchange, aq_remote_exchange, false },
     .raw = AQ_RAW_BARRIER,
     .everyone = true,
 };
@@ -56,7 +56,7 @@ const struct aq_row_kind aq_kind_barrier_named = {
     .subject_peer = aq_barrier_named,
     .limit = aq_barrier_limit,
     .limit_peer = aq_barrier_limit,
-    .remote = { "UDP exchange", aq_far_exchange, aq_far_exchange, false },
+    .remote = { "UDP exchange", aq_remote_exchange, aq_remote_exchange, false },
     .raw = AQ_RAW_BARRIER,
     .everyone = true,
 };
@@ -155,14 +155,14 @@ const struct aq_row_kind aq_kind_progress_get = {
 
 static void aq_overlap_transfer(struct aq_job *job, const struct aq_row *row, uint64_t steps)
 {
-    unsigned char *there = job->peer_owner + AQ_POOL_OFFSET;
+    unsigned char *remote_addr = job->peer_owner + AQ_POOL_OFFSET;
 
     if (row->kind == &aq_kind_overlap_put) {
-        gex_RMA_PutNBI(job->tm, 1, there, job->buffer, row->size, GEX_EVENT_DEFER, 0);
+        gex_RMA_PutNBI(job->tm, 1, remote_addr, job->buffer, row->size, GEX_EVENT_DEFER, 0);
         aq_compute(steps);
         gex_NBI_Wait(GEX_EC_PUT, 0);
     } else {
-        gex_RMA_GetNBI(job->tm, job->buffer, 1, there, row->size, 0);
+        gex_RMA_GetNBI(job->tm, job->buffer, 1, remote_addr, row->size, 0);
         aq_compute(steps);
         gex_NBI_Wait(GEX_EC_GET, 0);
     }

@@ -24,8 +24,8 @@
 #include <string.h>
 
 struct aq_section {
-    double *mine, *owner,
-        *here;          /* first element: local; remote as its owner and as this process sees it */
+    double *ours, *owner,
+        *self;          /* first element: local; remote as its owner and as this process sees it */
     size_t n, ld, step; /* rows and columns; doubles from row to row and from column to column */
 };
 
@@ -34,9 +34,9 @@ static struct aq_section aq_section_of(const struct aq_job *job, const struct aq
     const size_t n = (size_t)sqrt((double)(row->size / sizeof(double)));
 
     return (struct aq_section){
-        .mine = (double *)(void *)job->buffer,
+        .ours = (double *)(void *)job->buffer,
         .owner = (double *)(void *)(job->peer_owner + AQ_POOL_OFFSET),
-        .here =
+        .self =
             job->peer_local == NULL ? NULL : (double *)(void *)(job->peer_local + AQ_POOL_OFFSET),
         .n = n,
         .ld = 2 * n,
@@ -52,7 +52,7 @@ static void aq_strided_put(struct aq_job *job, const struct aq_row *row, uint64_
     const size_t count[2] = { s.n, s.n };
 
     for (uint64_t i = 0; i < iters; i++) {
-        gex_VIS_StridedPutBlocking(job->tm, 1, s.owner, stride, s.mine, stride, sizeof(double),
+        gex_VIS_StridedPutBlocking(job->tm, 1, s.owner, stride, s.ours, stride, sizeof(double),
                                    count, 2, 0);
         aq_limit_compiler_barrier();
     }
@@ -66,7 +66,7 @@ static void aq_strided_get(struct aq_job *job, const struct aq_row *row, uint64_
     const size_t count[2] = { s.n, s.n };
 
     for (uint64_t i = 0; i < iters; i++) {
-        gex_VIS_StridedGetBlocking(job->tm, s.mine, stride, 1, s.owner, stride, sizeof(double),
+        gex_VIS_StridedGetBlocking(job->tm, s.ours, stride, 1, s.owner, stride, sizeof(double),
                                    count, 2, 0);
         aq_limit_compiler_barrier();
     }
@@ -105,14 +105,14 @@ static void aq_loop_put(struct aq_job *job, const struct aq_row *row, uint64_t i
 {
     const struct aq_section s = aq_section_of(job, row);
 
-    aq_loop(s.here, s.mine, &s, iters);
+    aq_loop(s.self, s.ours, &s, iters);
 }
 
 static void aq_loop_get(struct aq_job *job, const struct aq_row *row, uint64_t iters)
 {
     const struct aq_section s = aq_section_of(job, row);
 
-    aq_loop(s.mine, s.here, &s, iters);
+    aq_loop(s.ours, s.self, &s, iters);
 }
 
 /* A put for each contiguous run: a row, or a single double. */
@@ -125,7 +125,7 @@ static void aq_run_by_run(struct aq_job *job, const struct aq_row *row, uint64_t
         for (size_t r = 0; r < s.n; r++)
             for (size_t c = 0; c < s.n; c += run)
                 gex_RMA_PutBlocking(job->tm, 1, s.owner + r * s.ld + c * s.step,
-                                    s.mine + r * s.ld + c * s.step, run * sizeof(double), 0);
+                                    s.ours + r * s.ld + c * s.step, run * sizeof(double), 0);
 }
 
 static void aq_same_bytes(struct aq_job *job, const struct aq_row *row, uint64_t iters)
@@ -133,7 +133,7 @@ static void aq_same_bytes(struct aq_job *job, const struct aq_row *row, uint64_t
     const struct aq_section s = aq_section_of(job, row);
 
     for (uint64_t i = 0; i < iters; i++) {
-        memcpy(s.here, s.mine, row->size);
+        memcpy(s.self, s.ours, row->size);
         aq_limit_compiler_barrier();
     }
 }
@@ -141,7 +141,7 @@ static void aq_same_bytes(struct aq_job *job, const struct aq_row *row, uint64_t
 /* --- sections of one to four dimensions --- */
 
 #define AQ_NEST_BYTES ((size_t)16 << 10)
-#define AQ_NEST_LEAST 16 /* runs */
+#define AQ_NEST_MIN   16 /* runs */
 
 struct aq_nest {
     size_t run, levels, count[4];
@@ -157,7 +157,7 @@ static struct aq_nest aq_nest_of(const struct aq_row *row)
     };
     const bool packed = strstr(row->kind->name, "_packed") != NULL;
     struct aq_nest nest = { .run = row->size, .levels = (size_t)(row->kind->name[8] - '0') };
-    size_t runs = MAX(AQ_NEST_BYTES / row->size, AQ_NEST_LEAST);
+    size_t runs = MAX(AQ_NEST_BYTES / row->size, AQ_NEST_MIN);
     ptrdiff_t dst = (ptrdiff_t)(packed ? row->size : 2 * row->size);
     ptrdiff_t src = (ptrdiff_t)(2 * row->size);
 

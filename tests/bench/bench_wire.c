@@ -31,15 +31,15 @@
 #endif
 
 #define AQ_WIRE_BUFFER   (4 << 20) /* socket buffers asked for */
-#define AQ_WIRE_TRAIN    64   /* datagrams of a train: what every kernel with UDP_SEGMENT allows */
+#define AQ_WIRE_BATCH    64   /* datagrams of a train: what every kernel with UDP_SEGMENT allows */
 #define AQ_WIRE_KERNEL   1280 /* bytes that the kernel needs besides for a datagram, at most */
-#define AQ_WIRE_PIECE    AQ_WIRE_SMALL /* longer messages travel in pieces */
-#define AQ_WIRE_ROOM     (1u << 17)    /* for one recv(), however much has been joined */
+#define AQ_WIRE_FRAGMENT AQ_WIRE_SMALL /* longer messages travel in pieces */
+#define AQ_WIRE_SPACE    (1u << 17)    /* for one recv(), however much has been joined */
 #define AQ_WIRE_OVERHEAD 28            /* bytes of IPv4 and UDP headers */
 
 /* --- waiting --- */
 
-double aq_wire_patience_ns = 2e8;
+double aq_wire_timeout_ns = 2e8;
 
 /* Spins; looks at the clock once in a while. */
 struct aq_wire_wait {
@@ -52,7 +52,7 @@ static bool aq_wire_patient(struct aq_wire_wait *wait)
     if (++wait->spins % 4096 != 0)
         return true;
     if (wait->until == 0)
-        wait->until = aq_bench_now() + aq_wire_patience_ns;
+        wait->until = aq_bench_now() + aq_wire_timeout_ns;
     return aq_bench_now() < wait->until;
 }
 
@@ -80,21 +80,21 @@ static size_t aq_wire_take(struct aq_wire *w, int fd, void *buf, size_t n)
 /* A message of n bytes with this number in front, in as many datagrams as it needs. */
 static void aq_wire_say(struct aq_wire *w, size_t n, uint64_t number)
 {
-    n = n < AQ_WIRE_LEAST ? AQ_WIRE_LEAST : n;
-    for (size_t at = 0; at < n; at += AQ_WIRE_PIECE) {
+    n = n < AQ_WIRE_MIN ? AQ_WIRE_MIN : n;
+    for (size_t at = 0; at < n; at += AQ_WIRE_FRAGMENT) {
         memcpy(w->source + at, &number, sizeof(number));
         aq_wire_transmit(w->message, w->source + at,
-                         n - at < AQ_WIRE_PIECE ? n - at : AQ_WIRE_PIECE);
+                         n - at < AQ_WIRE_FRAGMENT ? n - at : AQ_WIRE_FRAGMENT);
     }
 }
 
 /* Waits for all of the message with this number; older ones are from a round that was given up. */
 static bool aq_wire_hear(struct aq_wire *w, size_t n, uint64_t number)
 {
-    n = n < AQ_WIRE_LEAST ? AQ_WIRE_LEAST : n;
+    n = n < AQ_WIRE_MIN ? AQ_WIRE_MIN : n;
     for (size_t at = 0; at < n;) {
         uint64_t found;
-        size_t got = aq_wire_take(w, w->message, w->target + at, AQ_WIRE_PIECE);
+        size_t got = aq_wire_take(w, w->message, w->target + at, AQ_WIRE_FRAGMENT);
 
         if (got < sizeof(found))
             return false;
@@ -129,7 +129,7 @@ static int aq_wire_socket(uint32_t host, uint16_t *port_out)
 
 /* Bytes that may wait in a socket: the kernel says twice what was asked for, for its own
  * structures. */
-static uint32_t aq_wire_room(int fd)
+static uint32_t aq_wire_space(int fd)
 {
     int size = 0;
     socklen_t length = sizeof(size);
@@ -149,19 +149,19 @@ static unsigned char *aq_wire_memory(size_t size)
     return p;
 }
 
-int aq_wire_open(struct aq_wire *w, uint32_t host, size_t largest, struct aq_wire_address *here_out)
+int aq_wire_open(struct aq_wire *w, uint32_t host, size_t largest, struct aq_wire_address *self_out)
 {
     memset(w, 0, sizeof(*w));
     w->round = UINT64_C(1) << 63; /* no credit looks like that */
-    w->largest = largest + AQ_WIRE_ROOM;
+    w->largest = largest + AQ_WIRE_SPACE;
     w->source = aq_wire_memory(w->largest);
     w->target = aq_wire_memory(w->largest);
-    here_out->host = host;
-    here_out->room = 0;
-    w->message = aq_wire_socket(host, &here_out->message_port);
-    w->stream = aq_wire_socket(host, &here_out->stream_port);
+    self_out->host = host;
+    self_out->space = 0;
+    w->message = aq_wire_socket(host, &self_out->message_port);
+    w->stream = aq_wire_socket(host, &self_out->stream_port);
     if (w->source != NULL && w->target != NULL && w->message >= 0 && w->stream >= 0) {
-        here_out->room = w->room = aq_wire_room(w->stream);
+        self_out->space = w->space = aq_wire_space(w->stream);
         return 0;
     }
     aq_wire_close(w);
@@ -187,8 +187,8 @@ static void aq_wire_add_way(struct aq_wire *w, unsigned datagram, unsigned datag
     unsigned windows[] = { 256u << 10, 1u << 20 };
 
     for (size_t i = 0; i < 2 && w->count < AQ_WIRE_WAYS; i++) {
-        if (windows[i] > w->room / 2)
-            windows[i] = w->room / 2;
+        if (windows[i] > w->space / 2)
+            windows[i] = w->space / 2;
         w->ways[w->count++] = (struct aq_wire_way){ datagram, datagram * datagrams, windows[i] };
     }
 }
@@ -217,22 +217,22 @@ static void aq_wire_find_ways(struct aq_wire *w)
         if (segments[k] == 0)
             continue;
         fits = AQ_WIRE_DATAGRAM / segments[k];
-        aq_wire_add_way(w, segments[k], fits < AQ_WIRE_TRAIN ? fits : AQ_WIRE_TRAIN);
+        aq_wire_add_way(w, segments[k], fits < AQ_WIRE_BATCH ? fits : AQ_WIRE_BATCH);
     }
 }
 
-int aq_wire_connect(struct aq_wire *w, const struct aq_wire_address *there)
+int aq_wire_connect(struct aq_wire *w, const struct aq_wire_address *remote_addr)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = there->host };
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = remote_addr->host };
 
-    address.sin_port = there->message_port;
+    address.sin_port = remote_addr->message_port;
     if (connect(w->message, (struct sockaddr *)&address, sizeof(address)) != 0)
         return -1;
-    address.sin_port = there->stream_port;
+    address.sin_port = remote_addr->stream_port;
     if (connect(w->stream, (struct sockaddr *)&address, sizeof(address)) != 0)
         return -1;
-    if (there->room < w->room)
-        w->room = there->room;
+    if (remote_addr->space < w->space)
+        w->space = remote_addr->space;
     aq_wire_find_ways(w);
     return 0;
 }
@@ -241,8 +241,8 @@ void aq_wire_way_name(const struct aq_wire *w, char *buf, size_t size)
 {
     const struct aq_wire_way *way = &w->ways[w->way];
 
-    if (way->train > way->datagram)
-        snprintf(buf, size, "GSO %u x %u, %u KiB open", way->train / way->datagram, way->datagram,
+    if (way->batch > way->datagram)
+        snprintf(buf, size, "GSO %u x %u, %u KiB open", way->batch / way->datagram, way->datagram,
                  way->window >> 10);
     else
         snprintf(buf, size, "datagrams %u, %u KiB open", way->datagram, way->window >> 10);
@@ -286,19 +286,19 @@ bool aq_wire_is_ready(struct aq_wire *w)
 /* --- messages --- */
 
 /* One side of iters rounds of there and back bytes. */
-static void aq_wire_drive(struct aq_wire *w, size_t there, size_t back, uint64_t iters)
+static void aq_wire_drive(struct aq_wire *w, size_t remote_addr, size_t back, uint64_t iters)
 {
     for (uint64_t i = 0; i < iters; i++) {
-        aq_wire_say(w, there, ++w->round);
+        aq_wire_say(w, remote_addr, ++w->round);
         if (!aq_wire_hear(w, back, w->round))
             return;
     }
 }
 
-static void aq_wire_respond(struct aq_wire *w, size_t there, size_t back, uint64_t iters)
+static void aq_wire_respond(struct aq_wire *w, size_t remote_addr, size_t back, uint64_t iters)
 {
     for (uint64_t i = 0; i < iters; i++) {
-        if (!aq_wire_hear(w, there, ++w->round))
+        if (!aq_wire_hear(w, remote_addr, ++w->round))
             return;
         aq_wire_say(w, back, w->round);
     }
@@ -347,7 +347,7 @@ void aq_wire_exchange(struct aq_wire *w, size_t n, uint64_t iters)
  * for certain. */
 static uint64_t aq_wire_lot(const struct aq_wire *w, size_t n)
 {
-    uint64_t lot = w->room / (4 * (n + AQ_WIRE_KERNEL));
+    uint64_t lot = w->space / (4 * (n + AQ_WIRE_KERNEL));
 
     return lot > 0 ? lot : 1;
 }
@@ -356,7 +356,7 @@ void aq_wire_flood(struct aq_wire *w, size_t n, uint64_t iters)
 {
     uint64_t lot = aq_wire_lot(w, n), credit = 0;
 
-    n = n < AQ_WIRE_LEAST ? AQ_WIRE_LEAST : n;
+    n = n < AQ_WIRE_MIN ? AQ_WIRE_MIN : n;
     for (uint64_t i = 1; i <= iters; i++) {
         aq_wire_transmit(w->stream, w->source, n);
         while ((i - credit >= 2 * lot || i == iters) && credit < i) {
@@ -372,9 +372,9 @@ void aq_wire_drain(struct aq_wire *w, size_t n, uint64_t iters)
 {
     uint64_t lot = aq_wire_lot(w, n);
 
-    n = n < AQ_WIRE_LEAST ? AQ_WIRE_LEAST : n;
+    n = n < AQ_WIRE_MIN ? AQ_WIRE_MIN : n;
     for (uint64_t i = 1, bytes = 0; i <= iters; i = bytes / n + 1) {
-        size_t got = aq_wire_take(w, w->stream, w->target, AQ_WIRE_ROOM);
+        size_t got = aq_wire_take(w, w->stream, w->target, AQ_WIRE_SPACE);
         uint64_t before = bytes / n, after;
 
         if (got == 0)
@@ -389,12 +389,12 @@ void aq_wire_drain(struct aq_wire *w, size_t n, uint64_t iters)
 /* --- streams --- */
 
 /* One call: at most n bytes, cut into the way's datagrams. */
-static size_t aq_wire_train(struct aq_wire *w, const struct aq_wire_way *way, size_t at, size_t n)
+static size_t aq_wire_batch(struct aq_wire *w, const struct aq_wire_way *way, size_t at, size_t n)
 {
-    struct iovec frag = { w->source + at, n < way->train ? n : way->train };
+    struct iovec frag = { w->source + at, n < way->batch ? n : way->batch };
     union {
         struct cmsghdr align;
-        char room[CMSG_SPACE(sizeof(uint16_t))];
+        char space[CMSG_SPACE(sizeof(uint16_t))];
     } control;
     struct msghdr message = { .msg_iov = &frag, .msg_iovlen = 1 };
     struct aq_wire_wait wait = { 0, 0 };
@@ -403,8 +403,8 @@ static size_t aq_wire_train(struct aq_wire *w, const struct aq_wire_way *way, si
         uint16_t segment = (uint16_t)way->datagram;
         struct cmsghdr *c;
 
-        message.msg_control = control.room;
-        message.msg_controllen = sizeof(control.room);
+        message.msg_control = control.space;
+        message.msg_controllen = sizeof(control.space);
         c = CMSG_FIRSTHDR(&message);
         c->cmsg_level = IPPROTO_UDP;
         c->cmsg_type = UDP_SEGMENT;
@@ -417,11 +417,11 @@ static size_t aq_wire_train(struct aq_wire *w, const struct aq_wire_way *way, si
 }
 
 /* What the receiver has by now; waits until it is at least so much. */
-static uint64_t aq_wire_credit(struct aq_wire *w, uint64_t have, uint64_t least)
+static uint64_t aq_wire_credit(struct aq_wire *w, uint64_t have, uint64_t min)
 {
-    while (have < least) {
+    while (have < min) {
         if (aq_wire_take(w, w->message, &have, sizeof(have)) != sizeof(have))
-            return least;
+            return min;
     }
     return have;
 }
@@ -438,11 +438,11 @@ void aq_wire_send(struct aq_wire *w, size_t n, uint64_t iters, bool each, bool r
             credit = sent; /* who asks for more has all of what came before */
         }
         for (size_t at = 0; at < n;) {
-            size_t next = n - at < way->train ? n - at : way->train;
+            size_t next = n - at < way->batch ? n - at : way->batch;
 
             if (sent + next > credit + way->window)
                 credit = aq_wire_credit(w, credit, sent + next - way->window);
-            at += next = aq_wire_train(w, way, at, n - at);
+            at += next = aq_wire_batch(w, way, at, n - at);
             sent += next;
         }
         if ((each && !requests) || i + 1 == iters)
@@ -454,21 +454,21 @@ void aq_wire_receive(struct aq_wire *w, size_t n, uint64_t iters, bool each, boo
 {
     const struct aq_wire_way *way = &w->ways[w->way];
     const uint64_t total = iters * n;
-    uint64_t told = 0, have = 0;
+    uint64_t reported = 0, have = 0;
 
     if (requests)
         aq_wire_say(w, 0, ++w->round);
     while (have < total) {
         size_t at = (size_t)(have % n);
-        size_t got = aq_wire_take(w, w->stream, w->target + at, AQ_WIRE_ROOM);
+        size_t got = aq_wire_take(w, w->stream, w->target + at, AQ_WIRE_SPACE);
 
         if (got == 0)
             return;
         have += got;
-        if (have - told >= way->window / 4 || have >= total
+        if (have - reported >= way->window / 4 || have >= total
             || (each && !requests && have % n == 0)) {
             aq_wire_transmit(w->message, &have, sizeof(have));
-            told = have;
+            reported = have;
         }
         if (requests && have % n == 0 && have < total)
             aq_wire_say(w, 0, ++w->round);

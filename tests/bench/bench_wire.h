@@ -9,7 +9,7 @@
  * Two connected sockets a side: messages, credits and requests on one, streams on the other. Nobody
  * sleeps: both sides spin with MSG_DONTWAIT. Nothing is lost on a link that loses nothing: streams
  * and floods are paced by credits. Where something is lost all the same, a wait ends after
- * aq_wire_patience_ns and the slice is spoilt, but nobody hangs.
+ * aq_wire_timeout_ns and the slice is spoilt, but nobody hangs.
  *
  * A stream may go as plain datagrams or as trains that the kernel cuts (UDP_SEGMENT), the receiver
  * letting it join them again (UDP_GRO); with datagrams as large as the interface takes, or smaller
@@ -23,17 +23,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AQ_WIRE_LEAST    64    /* bytes of a message with no payload to speak of */
+#define AQ_WIRE_MIN      64    /* bytes of a message with no payload to speak of */
 #define AQ_WIRE_SMALL    32768 /* operations up to here travel as one message */
 #define AQ_WIRE_DATAGRAM 65507 /* largest payload of a UDP datagram over IPv4 */
 
 extern double
-    aq_wire_patience_ns; /* how long a wait lasts at most; who waits on a busy machine wants more */
+    aq_wire_timeout_ns; /* how long a wait lasts at most; who waits on a busy machine wants more */
 
 /* How a stream travels. */
 struct aq_wire_way {
     unsigned datagram; /* bytes on the wire at a time */
-    unsigned train;    /* bytes given to one call; more than datagram: the kernel cuts it */
+    unsigned batch;    /* bytes given to one call; more than datagram: the kernel cuts it */
     unsigned window;   /* bytes sent and not yet credited, at most */
 };
 
@@ -44,7 +44,7 @@ struct aq_wire_way {
 struct aq_wire_address {
     uint32_t host;
     uint16_t message_port, stream_port;
-    uint32_t room;
+    uint32_t space;
 };
 
 struct aq_wire {
@@ -52,7 +52,7 @@ struct aq_wire {
     uint64_t round;                 /* number of the last message round */
     unsigned char *source, *target; /* of streams, largest + a datagram bytes each */
     size_t largest;
-    uint32_t room; /* bytes that either side's socket keeps, the kernel's own not counted */
+    uint32_t space; /* bytes that either side's socket keeps, the kernel's own not counted */
     struct aq_wire_way ways[AQ_WIRE_WAYS];
     unsigned count, way; /* ways that work here; the one in use */
     unsigned spoilt;     /* waits that were given up */
@@ -61,10 +61,10 @@ struct aq_wire {
 /** aq_wire_open - sockets bound to host (network byte order), buffers for streams of operations up
  *  to largest bytes; 0, or -1 and errno. */
 int aq_wire_open(struct aq_wire *w, uint32_t host, size_t largest,
-                 struct aq_wire_address *here_out);
+                 struct aq_wire_address *self_out);
 
 /** aq_wire_connect - to the other side; finds the ways that work. 0, or -1 and errno. */
-int aq_wire_connect(struct aq_wire *w, const struct aq_wire_address *there);
+int aq_wire_connect(struct aq_wire *w, const struct aq_wire_address *remote_addr);
 
 void aq_wire_close(struct aq_wire *w);
 

@@ -322,7 +322,7 @@ static double slow_cost(void *arg, uint64_t iters)
     return *(double *)arg * (double)iters;
 }
 
-static void test_least(void **state)
+static void test_min(void **state)
 {
     double slow = 2e6;
     struct aq_measure m = { { slow_cost, &slow }, { NULL, NULL }, 1e6, 9, 1e9, NULL, NULL, 1 };
@@ -332,7 +332,7 @@ static void test_least(void **state)
     memset(&r, 0, sizeof(r));
     aq_bench_measure(&m, &r);
     assert_int_equal(fewest, 1);
-    m.least = 128;
+    m.min = 128;
     aq_bench_measure(&m, &r);
     assert_int_equal(fewest, 128); /* the last slice */
     AQ_CLOSE(r.subject.median, slow);
@@ -351,7 +351,7 @@ int main(void)
         cmocka_unit_test(test_interrupted_slices_are_left_out),
         cmocka_unit_test(test_settle),
         cmocka_unit_test(test_limits_agree),
-        cmocka_unit_test(test_least),
+        cmocka_unit_test(test_min),
     };
 
     return cmocka_run_group_tests_name("bench_stat", tests, NULL, NULL);

@@ -150,24 +150,25 @@ static void test_silence(void **state)
 
     (void)state;
     wire.spoilt = 0;
-    aq_wire_patience_ns = BRIEF_NS;
+    aq_wire_timeout_ns = BRIEF_NS;
     aq_wire_ping(&wire, 64, 1000);
     aq_wire_exchange(&wire, 64, 1000);
     aq_wire_send(&wire, LARGEST, 100, true, true);
     aq_wire_receive(&wire, LARGEST, 100, false, false);
     assert_int_equal(wire.spoilt, 4);
     assert_true(aq_bench_now() - start < 10 * 4 * BRIEF_NS);
-    aq_wire_patience_ns = PATIENT_NS;
+    aq_wire_timeout_ns = PATIENT_NS;
     test_messages(state); /* and afterwards all is well again */
 }
 
 static void connect_to(int fd)
 {
-    struct aq_wire_address here, there;
+    struct aq_wire_address self, remote_addr;
 
-    if (aq_wire_open(&wire, htonl(INADDR_LOOPBACK), LARGEST, &here) != 0
-        || write(fd, &here, sizeof(here)) != sizeof(here)
-        || read(fd, &there, sizeof(there)) != sizeof(there) || aq_wire_connect(&wire, &there) != 0)
+    if (aq_wire_open(&wire, htonl(INADDR_LOOPBACK), LARGEST, &self) != 0
+        || write(fd, &self, sizeof(self)) != sizeof(self)
+        || read(fd, &remote_addr, sizeof(remote_addr)) != sizeof(remote_addr)
+        || aq_wire_connect(&wire, &remote_addr) != 0)
         _exit(2);
 }
 
@@ -182,7 +183,7 @@ int main(void)
     int fds[2], failed;
     pid_t pid;
 
-    aq_wire_patience_ns = PATIENT_NS;
+    aq_wire_timeout_ns = PATIENT_NS;
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0 || (pid = fork()) < 0)
         return 2;
     control = fds[pid == 0];

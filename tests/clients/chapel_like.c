@@ -113,7 +113,7 @@ static void *waits_for_it(void *event)
 
 static void transfers(gasnet_node_t next)
 {
-    char *there = seginfo[next].addr, data[64], back[64];
+    char *remote_addr = seginfo[next].addr, data[64], back[64];
     void *events[3]; /* handles are kept as void * */
     const size_t none[1] = { 0 };
     pthread_t task;
@@ -121,7 +121,7 @@ static void transfers(gasnet_node_t next)
     memset(data, 5, sizeof(data));
     for (int i = 0; i < 3; i++)
         events[i] =
-            gex_RMA_PutNB(team, next, there + 64 * i, data, sizeof(data), GEX_EVENT_DEFER, 0);
+            gex_RMA_PutNB(team, next, remote_addr + 64 * i, data, sizeof(data), GEX_EVENT_DEFER, 0);
     for (int live = 1; live;) {
         gex_Event_WaitSome((gex_Event_t *)events, 3, 0);
         live = 0;
@@ -129,20 +129,22 @@ static void transfers(gasnet_node_t next)
             live |= events[i] != GEX_EVENT_INVALID;
     }
     NEED(gex_Event_TestSome((gex_Event_t *)events, 3, 0) == GASNET_OK);
-    gex_Event_t get = gex_RMA_GetNB(team, back, next, there + 128, sizeof(back), 0);
+    gex_Event_t get = gex_RMA_GetNB(team, back, next, remote_addr + 128, sizeof(back), 0);
     if (get != GEX_EVENT_INVALID) {
         NEED(pthread_create(&task, NULL, waits_for_it, get) == 0);
         pthread_join(task, NULL);
     }
     NEED(memcmp(data, back, sizeof(data)) == 0);
 
-    const ptrdiff_t remote[1] = { 16 }, near[1] = { 8 };
+    const ptrdiff_t remote[1] = { 16 }, local_side[1] = { 8 };
     const size_t count[1] = { 4 };
-    gex_VIS_StridedPutBlocking(team, next, there + 512, remote, data, near, 8, count, 1, 0);
+    gex_VIS_StridedPutBlocking(team, next, remote_addr + 512, remote, data, local_side, 8, count, 1,
+                               0);
     memset(back, 0, sizeof(back));
-    gex_VIS_StridedGetBlocking(team, back, near, next, there + 512, remote, 8, count, 1, 0);
+    gex_VIS_StridedGetBlocking(team, back, local_side, next, remote_addr + 512, remote, 8, count, 1,
+                               0);
     NEED(memcmp(data, back, 32) == 0 && back[32] == 0);
-    gex_VIS_StridedGetBlocking(team, back + 32, NULL, next, there, NULL, 32, none, 0, 0);
+    gex_VIS_StridedGetBlocking(team, back + 32, NULL, next, remote_addr, NULL, 32, none, 0, 0);
     NEED(memcmp(data, back, sizeof(data)) == 0);
 }
 

@@ -122,7 +122,7 @@ static void start(void)
 
 static void transfers(gasnet_node_t next, gasnet_node_t before)
 {
-    long *mine = seginfo[me].addr, *remote = seginfo[next].addr, back[16];
+    long *ours = seginfo[me].addr, *remote = seginfo[next].addr, back[16];
     gasnet_handle_t handles[4];
 
     for (int i = 0; i < 16; i++)
@@ -140,8 +140,8 @@ static void transfers(gasnet_node_t next, gasnet_node_t before)
     gasnet_wait_syncnbi_all();
     barrier_all();
     for (int i = 0; i < 16; i++)
-        NEED(mine[i] == 1000L * before + i);
-    NEED(mine[16] == (long)(77 + before) && *(char *)(mine + 17) == 99);
+        NEED(ours[i] == 1000L * before + i);
+    NEED(ours[16] == (long)(77 + before) && *(char *)(ours + 17) == 99);
     memset(back, 0, sizeof(back));
     gasnet_get(back, next, remote, 4 * sizeof(long));
     gasnet_get_bulk(back + 4, next, remote + 4, 4 * sizeof(long));

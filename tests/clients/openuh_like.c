@@ -62,20 +62,20 @@ int main(int argc, char **argv)
 
     /* a 3 by 4 section of doubles, out of a matrix of 10 columns into one of 7, non-negative nested
      * strides */
-    double mine[3][10], back[3][7];
-    double *there = segment[next].addr;
+    double ours[3][10], back[3][7];
+    double *remote_addr = segment[next].addr;
     const size_t count[3] = { sizeof(double), 4, 3 },
-                 from[2] = { 2 * sizeof(double), sizeof(mine[0]) };
+                 from[2] = { 2 * sizeof(double), sizeof(ours[0]) };
     const size_t to[2] = { sizeof(double), 7 * sizeof(double) };
     for (int i = 0; i < 30; i++)
-        mine[i / 10][i % 10] = 100 * me + i;
-    gasnet_puts_bulk(next, there, to, &mine[0][1], from, count, 2);
+        ours[i / 10][i % 10] = 100 * me + i;
+    gasnet_puts_bulk(next, remote_addr, to, &ours[0][1], from, count, 2);
     memset(back, 0, sizeof(back));
-    gasnet_handle_t get = gasnet_gets_nb_bulk(back, to, next, there, to, count, 2);
+    gasnet_handle_t get = gasnet_gets_nb_bulk(back, to, next, remote_addr, to, count, 2);
     gasnet_wait_syncnb(get);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 4; j++)
-            NEED(back[i][j] == mine[i][1 + 2 * j]);
+            NEED(back[i][j] == ours[i][1 + 2 * j]);
     gasnet_hold_interrupts();
     gasnet_resume_interrupts();
     gasnet_barrier_notify(0, GASNET_BARRIERFLAG_ANONYMOUS);
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 #if GASNET_PSHM
     if (place[next].supernode == place[me].supernode) {
         double *direct = (double *)((uintptr_t)segment[next].addr + (uintptr_t)place[next].offset);
-        NEED(direct[0] == mine[0][1]);
+        NEED(direct[0] == ours[0][1]);
         direct[100] = me + 0.25;
     }
     gasnet_barrier_notify(0, GASNET_BARRIERFLAG_ANONYMOUS);

@@ -419,14 +419,14 @@ void aq_test_handlers(gex_AM_Entry_t *table, size_t n)
 /* There is no segment to query: every rank allocates memory and sends its address to the others. */
 void aq_test_learn_bases(size_t size)
 {
-    void *mine = NULL;
+    void *ours = NULL;
     gex_Rank_t r;
 
-    if (posix_memalign(&mine, GASNET_PAGESIZE, size) != 0)
+    if (posix_memalign(&ours, GASNET_PAGESIZE, size) != 0)
         aq_test_die(__FILE__, __LINE__, "no memory for %zu bytes", size);
     for (r = 0; r < aq_test_n; r++)
-        gex_AM_RequestShort3(aq_test_tm, r, AQ_TEST_BASE + 3, 0, aq_test_me, AQ_HI(mine),
-                             AQ_LO(mine));
+        gex_AM_RequestShort3(aq_test_tm, r, AQ_TEST_BASE + 3, 0, aq_test_me, AQ_HI(ours),
+                             AQ_LO(ours));
     aq_test_wait(&bases_known, (int)aq_test_n);
 }
 #else

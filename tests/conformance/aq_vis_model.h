@@ -74,10 +74,10 @@ static inline void vis_cut(struct vis_side *side, size_t nbytes, size_t chunks)
 }
 
 /* Give the chunks places that do not overlap, in shuffled order. */
-static inline void vis_place(struct vis_side *side, size_t nbytes, size_t room)
+static inline void vis_place(struct vis_side *side, size_t nbytes, size_t space)
 {
     static size_t order[VIS_CHUNKS];
-    size_t gap = (room - nbytes) / (side->count + 1), at = 0;
+    size_t gap = (space - nbytes) / (side->count + 1), at = 0;
 
     for (size_t i = 0; i < side->count; i++)
         order[i] = i;
@@ -93,10 +93,10 @@ static inline void vis_place(struct vis_side *side, size_t nbytes, size_t room)
 }
 
 /* Sources may overlap. */
-static inline void vis_strew(struct vis_side *side, size_t room)
+static inline void vis_strew(struct vis_side *side, size_t space)
 {
     for (size_t i = 0; i < side->count; i++)
-        side->at[i] = vis_rand(room - side->lens[i] + 1);
+        side->at[i] = vis_rand(space - side->lens[i] + 1);
 }
 
 static inline void vis_list_bytes(const struct vis_side *side, uint32_t *at)
@@ -106,21 +106,21 @@ static inline void vis_list_bytes(const struct vis_side *side, uint32_t *at)
             *at++ = (uint32_t)(side->at[i] + k);
 }
 
-static inline void vis_make_vector(struct vis_case *c, size_t room)
+static inline void vis_make_vector(struct vis_case *c, size_t space)
 {
     const size_t chunks = 1 + vis_rand(vis_rand(4) == 0 ? VIS_CHUNKS / 2 : 40);
 
-    c->nbytes = 1 + vis_rand(room * 2 / 3);
+    c->nbytes = 1 + vis_rand(space * 2 / 3);
     vis_cut(&c->dst, c->nbytes, chunks);
     if (vis_rand(3) == 0)
         c->src = c->dst; /* matching chunks */
     else
         vis_cut(&c->src, c->nbytes, 1 + vis_rand(2 * chunks));
-    vis_place(&c->dst, c->nbytes, room);
-    vis_strew(&c->src, room);
+    vis_place(&c->dst, c->nbytes, space);
+    vis_strew(&c->src, space);
 }
 
-static inline void vis_make_indexed(struct vis_case *c, size_t room)
+static inline void vis_make_indexed(struct vis_case *c, size_t space)
 {
     static const size_t units[] = { 1, 2, 4, 8, 16, 3, 5, 24, 40, 64, 100, 1000 };
     size_t unit, a, b, m;
@@ -132,7 +132,7 @@ static inline void vis_make_indexed(struct vis_case *c, size_t room)
         if (a == b)
             a = b = 1;
         m = 1 + vis_rand(vis_rand(3) == 0 ? 1000 : 30);
-    } while (a * b * m * unit > room * 2 / 3);
+    } while (a * b * m * unit > space * 2 / 3);
     c->nbytes = a * b * m * unit;
     c->dst.len = a * unit;
     c->dst.count = b * m;
@@ -142,15 +142,15 @@ static inline void vis_make_indexed(struct vis_case *c, size_t room)
         c->dst.lens[i] = c->dst.len;
     for (size_t i = 0; i < c->src.count; i++)
         c->src.lens[i] = c->src.len;
-    vis_place(&c->dst, c->nbytes, room);
-    vis_strew(&c->src, room);
+    vis_place(&c->dst, c->nbytes, space);
+    vis_strew(&c->src, space);
 }
 
 /* --- strided --- */
 
 /* Strides for one side, dimensions nested in random order. Returns the extent, or 0 if it is too
  * large. */
-static inline size_t vis_nest(struct vis_side *side, const struct vis_case *c, size_t room)
+static inline size_t vis_nest(struct vis_side *side, const struct vis_case *c, size_t space)
 {
     size_t order[VIS_LEVELS], extent = c->elemsz, step = c->elemsz;
     ptrdiff_t low = 0;
@@ -174,24 +174,24 @@ static inline size_t vis_nest(struct vis_side *side, const struct vis_case *c, s
         }
         extent += stride * (c->counts[d] - 1);
         step = stride * c->counts[d];
-        if (extent > room)
+        if (extent > space)
             return 0;
         if (c->counts[d] == 1 && vis_rand(2) == 0)
             side->stride[d] = (ptrdiff_t)(vis_rand(1u << 30)) - (1 << 29); /* ignored */
     }
-    side->base = (ptrdiff_t)vis_rand(room - extent + 1) - low;
+    side->base = (ptrdiff_t)vis_rand(space - extent + 1) - low;
     return extent;
 }
 
 /* A source may also repeat itself. */
-static inline size_t vis_nest_source(struct vis_side *side, const struct vis_case *c, size_t room)
+static inline size_t vis_nest_source(struct vis_side *side, const struct vis_case *c, size_t space)
 {
     ptrdiff_t low = 0, high = (ptrdiff_t)c->elemsz;
 
     if (c->levels == 0 || vis_rand(4) != 0)
-        return vis_nest(side, c, room);
+        return vis_nest(side, c, space);
     for (size_t d = 0; d < c->levels; d++) {
-        const ptrdiff_t reach = (ptrdiff_t)(room / (2 * c->levels * c->counts[d]));
+        const ptrdiff_t reach = (ptrdiff_t)(space / (2 * c->levels * c->counts[d]));
         const ptrdiff_t stride =
             vis_rand(2) == 0 ? 0 : (ptrdiff_t)vis_rand((size_t)(2 * reach + 1)) - reach;
 
@@ -201,9 +201,9 @@ static inline size_t vis_nest_source(struct vis_side *side, const struct vis_cas
         else
             high += stride * (ptrdiff_t)(c->counts[d] - 1);
     }
-    if (high - low > (ptrdiff_t)room)
+    if (high - low > (ptrdiff_t)space)
         return 0;
-    side->base = (ptrdiff_t)vis_rand(room - (size_t)(high - low) + 1) - low;
+    side->base = (ptrdiff_t)vis_rand(space - (size_t)(high - low) + 1) - low;
     return (size_t)(high - low);
 }
 
@@ -228,7 +228,7 @@ static inline void vis_strided_bytes(const struct vis_case *c, const struct vis_
     }
 }
 
-static inline void vis_make_strided(struct vis_case *c, size_t room)
+static inline void vis_make_strided(struct vis_case *c, size_t space)
 {
     static const size_t sizes[] = { 1, 2, 4, 8, 8, 8, 16, 3, 12, 24, 33, 64, 65, 200, 3000, 20000 };
 
@@ -239,37 +239,37 @@ static inline void vis_make_strided(struct vis_case *c, size_t room)
         c->levels = vis_rand(max);
         c->nbytes = c->elemsz;
         for (size_t d = 0; d < c->levels; d++) {
-            const size_t left = room / c->nbytes;
+            const size_t left = space / c->nbytes;
 
             c->counts[d] = vis_rand(3) == 0 || left < 2
                                ? 1
                                : 1 + vis_rand(left > 60 && vis_rand(2) == 0 ? 60 : 4);
             c->nbytes *= c->counts[d];
         }
-    } while (c->nbytes > room * 2 / 3 || vis_nest(&c->dst, c, room) == 0
-             || vis_nest_source(&c->src, c, room) == 0);
+    } while (c->nbytes > space * 2 / 3 || vis_nest(&c->dst, c, space) == 0
+             || vis_nest_source(&c->src, c, space) == 0);
 }
 
 /* --- all --- */
 
-static inline struct vis_case *vis_case_create(size_t room)
+static inline struct vis_case *vis_case_create(size_t space)
 {
     struct vis_case *c = malloc(sizeof(*c));
 
-    c->dst_at = malloc(room * sizeof(*c->dst_at));
-    c->src_at = malloc(room * sizeof(*c->src_at));
+    c->dst_at = malloc(space * sizeof(*c->dst_at));
+    c->src_at = malloc(space * sizeof(*c->src_at));
     return c;
 }
 
-static inline void vis_make(struct vis_case *c, enum vis_kind kind, size_t room)
+static inline void vis_make(struct vis_case *c, enum vis_kind kind, size_t space)
 {
     c->kind = kind;
     if (kind == VIS_VECTOR)
-        vis_make_vector(c, room);
+        vis_make_vector(c, space);
     else if (kind == VIS_INDEXED)
-        vis_make_indexed(c, room);
+        vis_make_indexed(c, space);
     else
-        vis_make_strided(c, room);
+        vis_make_strided(c, space);
     if (kind == VIS_STRIDED) {
         vis_strided_bytes(c, &c->dst, c->dst_at);
         vis_strided_bytes(c, &c->src, c->src_at);

@@ -8,7 +8,7 @@
 
 #include "gasnet_ratomic.h"
 
-enum { ROUNDS = 200, W_TICKET = 0, W_SUM, W_CAS, W_BOTH, W_LOOK, WORDS };
+enum { ROUNDS = 200, W_NUMBER = 0, W_SUM, W_CAS, W_BOTH, W_LOOK, WORDS };
 
 #define COUNTERS                                                                                \
     (GEX_OP_ADD | GEX_OP_SUB | GEX_OP_INC | GEX_OP_DEC | GEX_OP_CAS | GEX_OP_FADD | GEX_OP_FSUB \
@@ -32,22 +32,22 @@ static uint64_t fetch(gex_Rank_t owner, int which, gex_OP_t op, uint64_t a, uint
 
 /* Each match id of each rank is drawn once: this rank's rise, and in the end as many were drawn as
  * were asked for. */
-static void check_tickets(void)
+static void check_numbers(void)
 {
     for (gex_Rank_t owner = 0; owner < aq_test_n; owner++) {
         uint64_t last = 0;
 
         for (unsigned i = 0; i < rounds; i++) {
-            const uint64_t ticket = fetch(owner, W_TICKET, i % 2 ? GEX_OP_FADD : GEX_OP_FINC, 1, 0);
+            const uint64_t number = fetch(owner, W_NUMBER, i % 2 ? GEX_OP_FADD : GEX_OP_FINC, 1, 0);
 
-            AQ_CHECK(ticket < (uint64_t)rounds * aq_test_n);
-            AQ_CHECK(i == 0 || ticket > last);
-            last = ticket;
+            AQ_CHECK(number < (uint64_t)rounds * aq_test_n);
+            AQ_CHECK(i == 0 || number > last);
+            last = number;
         }
     }
     aq_test_barrier();
     for (gex_Rank_t owner = 0; owner < aq_test_n; owner++)
-        AQ_CHECK_EQ(fetch(owner, W_TICKET, GEX_OP_GET, 0, 0), (uint64_t)rounds * aq_test_n);
+        AQ_CHECK_EQ(fetch(owner, W_NUMBER, GEX_OP_GET, 0, 0), (uint64_t)rounds * aq_test_n);
 }
 
 /* Without results, many under way at once. */
@@ -87,13 +87,13 @@ static void check_swaps(void)
     /* without a result */
     aq_test_barrier();
     if (aq_test_me == 0) {
-        const uint64_t there = (uint64_t)3 * turns * aq_test_n;
+        const uint64_t remote_addr = (uint64_t)3 * turns * aq_test_n;
 
+        gex_Event_Wait(gex_AD_OpNB_U64(ad, NULL, owner, word(owner, W_CAS), GEX_OP_CAS,
+                                       remote_addr + 1, 5, 0));
+        AQ_CHECK_EQ(fetch(owner, W_CAS, GEX_OP_GET, 0, 0), remote_addr);
         gex_Event_Wait(
-            gex_AD_OpNB_U64(ad, NULL, owner, word(owner, W_CAS), GEX_OP_CAS, there + 1, 5, 0));
-        AQ_CHECK_EQ(fetch(owner, W_CAS, GEX_OP_GET, 0, 0), there);
-        gex_Event_Wait(
-            gex_AD_OpNB_U64(ad, NULL, owner, word(owner, W_CAS), GEX_OP_CAS, there, 5, 0));
+            gex_AD_OpNB_U64(ad, NULL, owner, word(owner, W_CAS), GEX_OP_CAS, remote_addr, 5, 0));
         AQ_CHECK_EQ(fetch(owner, W_CAS, GEX_OP_GET, 0, 0), 5);
     }
     aq_test_barrier();
@@ -160,7 +160,7 @@ int main(int argc, char **argv)
     gex_AD_Create(&ad, aq_test_tm, GEX_DT_U64, COUNTERS, 0);
     aq_test_barrier();
     rule("extended 9.2: fetch-and-add draws each number once, own words included");
-    check_tickets();
+    check_numbers();
     rule("extended 9.2: additions without results, many under way, none lost");
     check_sums();
     rule("extended 9.2: compare-and-swap");

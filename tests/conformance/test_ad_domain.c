@@ -163,7 +163,7 @@ static void check_flags(gex_AD_t ad)
     const gex_Rank_t to = aq_test_peer(1);
     gex_RankInfo_t *nbrhd;
     gex_Rank_t nbrs, me_in_nbrhd;
-    uint64_t *mine = slot(aq_test_me, 130), *its = slot(to, 131);
+    uint64_t *ours = slot(aq_test_me, 130), *its = slot(to, 131);
     uint64_t n = 0;
     size_t i;
 
@@ -172,10 +172,10 @@ static void check_flags(gex_AD_t ad)
     for (i = 0; i < AQ_LENGTH(orders); i++) {
         const gex_Flags_t more = GEX_FLAG_RANK_IS_JOBRANK | orders[i];
 
-        AQ_CHECK_EQ(add_one(ad, aq_test_me, mine, orders[i] | GEX_FLAG_AD_MY_RANK), n);
-        AQ_CHECK_EQ(add_one(ad, aq_test_me, mine, more | GEX_FLAG_AD_MY_RANK), n + 1);
-        AQ_CHECK_EQ(add_one(ad, aq_test_me, mine, more | GEX_FLAG_AD_MY_NBRHD), n + 2);
-        AQ_CHECK_EQ(add_one(ad, aq_test_me, mine, orders[i] | GEX_FLAG_PEER_SEG_BOUND), n + 3);
+        AQ_CHECK_EQ(add_one(ad, aq_test_me, ours, orders[i] | GEX_FLAG_AD_MY_RANK), n);
+        AQ_CHECK_EQ(add_one(ad, aq_test_me, ours, more | GEX_FLAG_AD_MY_RANK), n + 1);
+        AQ_CHECK_EQ(add_one(ad, aq_test_me, ours, more | GEX_FLAG_AD_MY_NBRHD), n + 2);
+        AQ_CHECK_EQ(add_one(ad, aq_test_me, ours, orders[i] | GEX_FLAG_PEER_SEG_BOUND), n + 3);
         n += 4;
         AQ_CHECK_EQ(add_one(ad, to, its, orders[i]), 2 * i);
         AQ_CHECK_EQ(add_one(ad, to, its, more), 2 * i + 1);

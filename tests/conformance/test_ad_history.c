@@ -88,8 +88,8 @@ static void run(void (*fn)(int), int count)
 
 /* ---- match ids: one type after the other ---- */
 
-#define TICKETS(T, C)                                                                        \
-    static void tickets_##T(int worker)                                                      \
+#define NUMBERS(T, C)                                                                        \
+    static void numbers_##T(int worker)                                                      \
     {                                                                                        \
         C before = -1, got;                                                                  \
         int i;                                                                               \
@@ -107,16 +107,16 @@ static void run(void (*fn)(int), int count)
         }                                                                                    \
     }                                                                                        \
                                                                                              \
-    static void check_tickets_##T(void)                                                      \
+    static void check_numbers_##T(void)                                                      \
     {                                                                                        \
         C last;                                                                              \
                                                                                              \
-        run(tickets_##T, aq_test_quick ? 8 : 60);                                            \
+        run(numbers_##T, aq_test_quick ? 8 : 60);                                            \
         gex_Event_Wait(gex_AD_OpNB_##T(ad_##T, &last, home, hot(HOT), GEX_OP_GET, 0, 0, 0)); \
         AQ_CHECK(last == (C)all_ops());                                                      \
         aq_test_barrier();                                                                   \
     }
-AQ_AD_EACH_TYPE(TICKETS)
+AQ_AD_EACH_TYPE(NUMBERS)
 
 /* The same by GET and compare-and-swap; what it returns is the next guess. */
 static void guesses(int worker)
@@ -407,12 +407,12 @@ static void check_at(gex_Rank_t where)
     home = where;
     rule(
         "extended 9.3: fetched tickets are each number once, in order for each thread (all types)");
-    check_tickets_I32();
-    check_tickets_U32();
-    check_tickets_I64();
-    check_tickets_U64();
-    check_tickets_FLT();
-    check_tickets_DBL();
+    check_numbers_I32();
+    check_numbers_U32();
+    check_numbers_I64();
+    check_numbers_U64();
+    check_numbers_FLT();
+    check_numbers_DBL();
     rule("extended 9.3: compare-and-swap succeeds once for each value");
     check_guesses();
     rule("extended 9.3: swaps form one chain, each thread's in its order");

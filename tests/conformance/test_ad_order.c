@@ -38,7 +38,7 @@ static void await(gex_Rank_t from, unsigned i, uint64_t value)
 static void check_flag_at_target(unsigned rounds)
 {
     const gex_Rank_t next = aq_test_peer(1), previous = aq_test_peer(aq_test_n - 1);
-    volatile const uint64_t *mine = word(aq_test_me, DATA);
+    volatile const uint64_t *ours = word(aq_test_me, DATA);
     uint64_t round;
 
     for (round = 1; round <= rounds; round++) {
@@ -55,7 +55,7 @@ static void check_flag_at_target(unsigned rounds)
             gex_Event_Wait(gex_AD_OpNB_U64(ad, NULL, next, word(next, FLAG), GEX_OP_INC, 0, 0,
                                            GEX_FLAG_AD_REL | GEX_FLAG_AD_ACQ));
         await(aq_test_me, FLAG, round);
-        AQ_CHECK_EQ(*mine, x);
+        AQ_CHECK_EQ(*ours, x);
         AQ_CHECK_EQ(gex_RMA_GetBlockingVal(aq_test_tm, aq_test_me, word(aq_test_me, DATA), 8, 0),
                     x);
         AQ_CHECK_EQ(get(aq_test_me, ATOMIC_DATA, 0), y);
@@ -68,11 +68,11 @@ static void check_flag_at_target(unsigned rounds)
 static void check_flag_at_initiator(unsigned rounds)
 {
     const gex_Rank_t next = aq_test_peer(1), previous = aq_test_peer(aq_test_n - 1);
-    volatile uint64_t *mine = word(aq_test_me, OWN_DATA);
+    volatile uint64_t *ours = word(aq_test_me, OWN_DATA);
     uint64_t round;
 
     for (round = 1; round <= rounds; round++) {
-        *mine = round * 7;
+        *ours = round * 7;
         set(aq_test_me, OWN_FLAG, round, GEX_FLAG_AD_REL);
         await(previous, OWN_FLAG, round);
         AQ_CHECK_EQ(gex_RMA_GetBlockingVal(aq_test_tm, previous, word(previous, OWN_DATA), 8, 0),

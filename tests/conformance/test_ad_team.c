@@ -43,7 +43,7 @@ static void add_to_all(gex_AD_t ad, gex_TM_t tm, unsigned team)
 }
 
 /* This rank's words received two from each member and nothing from other ranks. */
-static void check_mine(gex_TM_t tm, unsigned team)
+static void check_own(gex_TM_t tm, unsigned team)
 {
     gex_Rank_t jobrank;
     int i;
@@ -64,7 +64,7 @@ static void check_team(gex_TM_t tm, unsigned team)
     AQ_CHECK(gex_AD_QueryTM(ad) == tm);
     add_to_all(ad, tm, team);
     aq_test_barrier();
-    check_mine(tm, team);
+    check_own(tm, team);
     aq_test_barrier();
     gex_AD_Destroy(ad);
 }
@@ -79,8 +79,8 @@ static void check_both(gex_TM_t one, gex_TM_t other, unsigned team)
     add_to_all(ads[1], other, team + 1);
     add_to_all(ads[0], one, team);
     aq_test_barrier();
-    check_mine(one, team);
-    check_mine(other, team + 1);
+    check_own(one, team);
+    check_own(other, team + 1);
     aq_test_barrier();
     gex_AD_Destroy(ads[0]);
     gex_AD_Destroy(ads[1]);

@@ -73,17 +73,17 @@ int main(int argc, char **argv)
     const enum colour colour = BLUE;
     const short small = -5;
     const uintptr_t pointer = (uintptr_t)0x7fff80000000u;
-    const char letter = 'x';
+    const char message = 'x';
 
     aq_test_handlers(table, AQ_LENGTH(table));
     rule("core 20.1: size_t, unsigned long, enum, short, uintptr_t, char arguments are cast to 32 "
          "bits");
-    gex_AM_RequestShort6(aq_test_tm, to, H_SIX, 0, wide, ones, colour, small, pointer, letter);
-    gex_AM_RequestShort(aq_test_tm, to, H_SIX, 0, wide, ones, colour, small, pointer, letter);
+    gex_AM_RequestShort6(aq_test_tm, to, H_SIX, 0, wide, ones, colour, small, pointer, message);
+    gex_AM_RequestShort(aq_test_tm, to, H_SIX, 0, wide, ones, colour, small, pointer, message);
     gex_AM_RequestMedium6(aq_test_tm, to, H_SIX_M, "abc", 3, GEX_EVENT_NOW, 0, wide, ones, colour,
-                          small, pointer, letter);
+                          small, pointer, message);
     gex_AM_RequestMedium(aq_test_tm, to, H_SIX_M, "abc", 3, GEX_EVENT_NOW, 0, wide, ones, colour,
-                         small, pointer, letter);
+                         small, pointer, message);
     aq_test_wait(&got, 4);
 
     rule("core 3.8: each argument of a call is evaluated exactly once");

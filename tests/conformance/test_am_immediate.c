@@ -6,7 +6,7 @@
  */
 #include "aq_test.h"
 
-enum { H_S = AQ_TEST_FREE, H_M, H_L, H_REP, BURST = 3000, LEN = 1024 };
+enum { H_S = AQ_TEST_FREE, H_M, H_L, H_REP, BATCH = 3000, LEN = 1024 };
 
 static aq_test_count_t shorts, mediums, longs, replies;
 
@@ -76,7 +76,7 @@ static int send_one(int kind, gex_Rank_t to, const void *buf)
 }
 
 /* Sends without any polling until one is declined, then polls and tries again. */
-static void burst(gex_Rank_t to, int kind, const void *buf, int count)
+static void bunch(gex_Rank_t to, int kind, const void *buf, int count)
 {
     int sent = 0, tries;
 
@@ -99,7 +99,7 @@ static void burst(gex_Rank_t to, int kind, const void *buf, int count)
 int main(int argc, char **argv)
 {
     static char buf[LEN];
-    const int count = aq_test_quick ? BURST / 10 : BURST;
+    const int count = aq_test_quick ? BATCH / 10 : BATCH;
     int kind, s = 0, m = 0, l = 0;
     gex_Rank_t k;
 
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     rule("core 26: accepted IMMEDIATE messages are delivered once, declined ones not at all");
     for (k = 0; k < 2; k++)
         for (kind = 0; kind < 5; kind++) {
-            burst(aq_test_peer(k), kind, buf, count);
+            bunch(aq_test_peer(k), kind, buf, count);
             s += kind == 0 ? count : 0;
             m += kind >= 1 && kind <= 3 ? count : 0;
             l += kind == 4 ? count : 0;

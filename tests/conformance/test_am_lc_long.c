@@ -56,7 +56,7 @@ static void send(gex_Rank_t to, size_t nbytes, int lc, char *const *source)
     int i;
 
     for (i = 0; i < AT_ONCE; i++) {
-        char *here = slot_of(aq_test_me, 1, i);
+        char *self = slot_of(aq_test_me, 1, i);
         const int seed = 1000 * lc + 10 * i + (int)(nbytes % 7);
 
         aq_test_fill(source[i], nbytes, (uint64_t)seed);
@@ -65,7 +65,7 @@ static void send(gex_Rank_t to, size_t nbytes, int lc, char *const *source)
                             lc == 0   ? GEX_EVENT_NOW
                             : lc == 1 ? GEX_EVENT_GROUP
                                       : &events[i],
-                            0, seed, i % 2, AQ_HI(here), AQ_LO(here));
+                            0, seed, i % 2, AQ_HI(self), AQ_LO(self));
         if (lc == 0)
             memset(source[i], 0x11, nbytes);
     }

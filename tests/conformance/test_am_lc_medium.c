@@ -6,9 +6,9 @@
  */
 #include "aq_test.h"
 
-enum { H_REQ = AQ_TEST_FREE, H_REP, MOST = 65536, AT_ONCE = 6, ROUNDS = 3 };
+enum { H_REQ = AQ_TEST_FREE, H_REP, HIGHEST = 65536, AT_ONCE = 6, ROUNDS = 3 };
 
-#define AQ_LC_BYTES   MOST
+#define AQ_LC_BYTES   HIGHEST
 #define AQ_LC_SOURCES AT_ONCE
 #include "aq_am_lc.h"
 
@@ -65,7 +65,7 @@ static void send_one(gex_Rank_t to, char *source, size_t nbytes, int lc, int see
 /* As many requests as there are sources, which are overwritten after their local completion. */
 static void send_all(gex_Rank_t to, size_t nbytes, int lc)
 {
-    static char source[AT_ONCE][MOST];
+    static char source[AT_ONCE][HIGHEST];
     gex_Event_t events[AT_ONCE];
 
     for (int i = 0; i < AT_ONCE; i++) {
@@ -83,7 +83,7 @@ static void send_all(gex_Rank_t to, size_t nbytes, int lc)
 int main(int argc, char **argv)
 {
     const gex_Event_t *const any = NULL;
-    size_t sizes[] = { 8192, 8193, 20000, MOST };
+    size_t sizes[] = { 8192, 8193, 20000, HIGHEST };
     size_t max;
     int done = 0;
 

@@ -7,7 +7,7 @@
 
 enum { H_LIMITS = AQ_TEST_FREE, H_SAME, KINDS = 4 };
 
-static aq_test_count_t asked, told;
+static aq_test_count_t asked, reported;
 static gex_Event_t some_event;
 
 /* The four Max queries by number: request medium, request long, reply medium, reply long. */
@@ -96,7 +96,7 @@ static void h_limits(gex_Token_t token, gex_AM_Arg_t kind, gex_AM_Arg_t nargs, g
 static void h_same(gex_Token_t token)
 {
     (void)token;
-    atomic_fetch_add(&told, 1);
+    atomic_fetch_add(&reported, 1);
 }
 
 static gex_AM_Entry_t table[] = {
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
                 gex_AM_RequestShort4(aq_test_tm, aq_test_peer(peers[i]), H_LIMITS, 0, kind, nargs,
                                      size >> 32, size);
             }
-    aq_test_wait(&told, sent);
+    aq_test_wait(&reported, sent);
     aq_test_wait(&asked, sent);
     return aq_test_finish();
 }

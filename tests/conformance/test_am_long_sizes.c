@@ -6,11 +6,11 @@
  */
 #include "aq_test.h"
 
-enum { H_REQ = AQ_TEST_FREE, H_REP, SMALL = 300, BIG = 300 * 1024, GUARD = 16, PAINT = 0x77 };
+enum { H_REQ = AQ_TEST_FREE, H_REP, SMALL = 300, BIG = 300 * 1024, CANARY = 16, PAINT = 0x77 };
 
 /* Segment: [0, HALF) is written by requests to me, [HALF, 2 HALF) by replies to me, rest is source.
  * */
-enum { HALF = BIG + 2 * GUARD + 64, SIZE = 3 * HALF };
+enum { HALF = BIG + 2 * CANARY + 64, SIZE = 3 * HALF };
 
 static aq_test_count_t requests, replies;
 
@@ -18,8 +18,8 @@ static void check_long(const char *buf, size_t nbytes, gex_AM_Arg_t size)
 {
     AQ_CHECK_EQ(nbytes, size);
     AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)size));
-    AQ_CHECK(aq_test_all(buf - GUARD, PAINT, GUARD));
-    AQ_CHECK(aq_test_all(buf + nbytes, PAINT, GUARD));
+    AQ_CHECK(aq_test_all(buf - CANARY, PAINT, CANARY));
+    AQ_CHECK(aq_test_all(buf + nbytes, PAINT, CANARY));
 }
 
 static void h_req(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t size, gex_AM_Arg_t hi,
@@ -54,8 +54,8 @@ static gex_AM_Entry_t table[] = {
 /* One at a time, since all use the same destination; both directions of a pair are disjoint. */
 static void exchange(gex_Rank_t to, size_t size, size_t align, char *src)
 {
-    char *dest = (char *)aq_test_base(to) + GUARD + align;
-    char *back = (char *)aq_test_base(aq_test_me) + HALF + GUARD + (align * 7 + size) % 32;
+    char *dest = (char *)aq_test_base(to) + CANARY + align;
+    char *back = (char *)aq_test_base(aq_test_me) + HALF + CANARY + (align * 7 + size) % 32;
     const int done = atomic_load(&replies) + 1;
 
     aq_test_fill(src, size, size);

@@ -6,7 +6,7 @@
  */
 #include "aq_am_args.h"
 
-enum { REQ = AQ_TEST_FREE, REP = REQ + 17, MOST = 600 };
+enum { REQ = AQ_TEST_FREE, REP = REQ + 17, HIGHEST = 600 };
 
 static aq_test_count_t count_of[2][17];
 
@@ -17,7 +17,7 @@ static gex_AM_Arg_t value(int n, int i)
 
 static size_t length(int n, int reply)
 {
-    return (size_t)(n * 37 + reply * 5) % MOST;
+    return (size_t)(n * 37 + reply * 5) % HIGHEST;
 }
 
 static void check_message(int n, const gex_AM_Arg_t *got, int reply, const void *buf, size_t nbytes)
@@ -39,7 +39,7 @@ static void check_message(int n, const gex_AM_Arg_t *got, int reply, const void 
     {                                                                                            \
         const gex_AM_Arg_t got[17] = { 0 AQ_NAMES(N) };                                          \
         gex_AM_Arg_t v[17];                                                                      \
-        char data[MOST];                                                                         \
+        char data[HIGHEST];                                                                      \
         const size_t len = length(N, 1);                                                         \
         int rc;                                                                                  \
         check_message(N, got + 1, 0, buf, nbytes);                                               \
@@ -56,7 +56,7 @@ static void check_message(int n, const gex_AM_Arg_t *got, int reply, const void 
     {                                                                                            \
         const gex_Rank_t to = aq_test_peer((gex_Rank_t)place);                                   \
         gex_AM_Arg_t v[17];                                                                      \
-        char data[MOST];                                                                         \
+        char data[HIGHEST];                                                                      \
         const size_t len = length(N, 0);                                                         \
         int rc;                                                                                  \
         make_args(N, v, 0);                                                                      \

@@ -53,9 +53,9 @@ static gex_AM_Entry_t table[] = {
     AQ_ENTRY(H_SCRIBBLE, h_scribble, AQ_MQ, 0),
 };
 
-static int send_size(gex_Rank_t to, size_t size, size_t align, char *room)
+static int send_size(gex_Rank_t to, size_t size, size_t align, char *space)
 {
-    char *src = room + align;
+    char *src = space + align;
 
     aq_test_fill(src, size, size + 1);
     gex_AM_RequestMedium2(aq_test_tm, to, H_REQ, src, size, GEX_EVENT_NOW, 0, size, size + 1);
@@ -67,19 +67,19 @@ int main(int argc, char **argv)
 {
     size_t size, max, step;
     gex_Rank_t k, to;
-    char *room;
+    char *space;
     int sent = 0, i;
 
     aq_test_start(&argc, &argv, 1);
     aq_test_handlers(table, AQ_LENGTH(table));
     max = gex_AM_MaxRequestMedium(aq_test_tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 2);
-    room = malloc(max + 64);
+    space = malloc(max + 64);
     rule("core 20.4: Medium payloads of 0..300 bytes arrive intact from any alignment, and back");
     rule("core 20.4: Medium buffers are aligned for any type, Request and Reply");
     rule("core 20.4: Medium payloads of 0..300 bytes arrive intact from any alignment, and back");
     for (size = 0; size <= SMALL; size++)
         for (k = 0; k < 2; k++)
-            sent += send_size(aq_test_peer(k), size, size % 16, room);
+            sent += send_size(aq_test_peer(k), size, size % 16, space);
     aq_test_wait(&requests, sent);
     aq_test_wait(&replies, sent);
 
@@ -88,20 +88,20 @@ int main(int argc, char **argv)
     for (k = 0; k < 2; k++) {
         to = aq_test_peer(k);
         for (size = 512; size < max; size = size * step + 7)
-            sent += send_size(to, size, size % 8, room);
-        sent += send_size(to, max - 1, 1, room);
-        sent += send_size(to, max, 0, room);
+            sent += send_size(to, size, size % 8, space);
+        sent += send_size(to, max - 1, 1, space);
+        sent += send_size(to, max, 0, space);
     }
     aq_test_wait(&requests, sent);
     aq_test_wait(&replies, sent);
 
     rule("core 20.4: a handler may write to its Medium buffer; the sender's buffer is not touched");
-    aq_test_fill(room, 400, 99);
+    aq_test_fill(space, 400, 99);
     for (i = 0; i < 20; i++)
-        gex_AM_RequestMedium0(aq_test_tm, aq_test_peer((gex_Rank_t)i % 2), H_SCRIBBLE, room, 400,
+        gex_AM_RequestMedium0(aq_test_tm, aq_test_peer((gex_Rank_t)i % 2), H_SCRIBBLE, space, 400,
                               GEX_EVENT_NOW, 0);
     aq_test_wait(&scribbled, 20);
-    AQ_CHECK(aq_test_same(room, 400, 99));
-    free(room);
+    AQ_CHECK(aq_test_same(space, 400, 99));
+    free(space);
     return aq_test_finish();
 }

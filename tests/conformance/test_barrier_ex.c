@@ -33,14 +33,14 @@ static void wait_somehow(gex_Event_t ev, int how)
 /* Each rank announces its round in its own segment by a plain store, then enters. */
 static void check_separation(void)
 {
-    uint64_t *mine = aq_test_base(aq_test_me), v;
+    uint64_t *ours = aq_test_base(aq_test_me), v;
     gex_Rank_t r;
     uint64_t round;
 
     for (round = 1; round <= ROUNDS; round++) {
         if (round % aq_test_n == aq_test_me)
             aq_test_relax(); /* somebody is late */
-        *mine = round;
+        *ours = round;
         if (round % 4 == 3)
             gex_Coll_BarrierBlocking(aq_test_tm, 0);
         else

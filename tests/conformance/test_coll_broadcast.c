@@ -6,7 +6,7 @@
 #include "aq_test.h"
 #include "gasnet_coll.h"
 
-enum { MANY = 400, GUARD = 64 };
+enum { MANY = 400, CANARY = 64 };
 
 static unsigned char *src, *dst;
 static const size_t max = (size_t)4 << 20;
@@ -20,16 +20,16 @@ static uint64_t seed_of(gex_Rank_t root, size_t nbytes)
 static void check_one(gex_Rank_t root, size_t nbytes, size_t skew)
 {
     const uint64_t seed = seed_of(root, nbytes + skew);
-    unsigned char *to = dst + GUARD + skew;
+    unsigned char *to = dst + CANARY + skew;
 
-    memset(dst, 0xee, nbytes + skew + 2 * GUARD);
+    memset(dst, 0xee, nbytes + skew + 2 * CANARY);
     if (aq_test_me == root)
         aq_test_fill(src + skew, nbytes, seed);
     aq_test_sync(gex_Coll_BroadcastNB(aq_test_tm, root, to, aq_test_me == root ? src + skew : NULL,
                                       nbytes, 0));
     AQ_CHECK(aq_test_same(to, nbytes, seed));
-    AQ_CHECK(aq_test_all(dst, 0xee, GUARD + skew));
-    AQ_CHECK(aq_test_all(to + nbytes, 0xee, GUARD));
+    AQ_CHECK(aq_test_all(dst, 0xee, CANARY + skew));
+    AQ_CHECK(aq_test_all(to + nbytes, 0xee, CANARY));
     if (aq_test_me == root)
         AQ_CHECK(aq_test_same(src + skew, nbytes, seed));
 }

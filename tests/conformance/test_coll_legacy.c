@@ -7,7 +7,7 @@
 #include "aq_test.h"
 #include "gasnet_coll.h"
 
-enum { MOST = 70000, OUTSTANDING = 40 };
+enum { HIGHEST = 70000, OUTSTANDING = 40 };
 
 _Static_assert(sizeof(gasnet_image_t) == 4, "an image is 32 bits");
 static const gasnet_coll_handle_t no_handle = GASNET_COLL_INVALID_HANDLE;
@@ -189,13 +189,13 @@ static void check_names(void)
 
 int main(int argc, char **argv)
 {
-    static const size_t sizes[] = { 1, 8, 1001, 20000, MOST };
+    static const size_t sizes[] = { 1, 8, 1001, 20000, HIGHEST };
     gex_TM_t half;
 
     aq_test_start(&argc, &argv, 1);
     aq_test_segment(GASNET_PAGESIZE);
-    src = malloc((size_t)MOST * aq_test_n);
-    dst = malloc((size_t)MOST * aq_test_n);
+    src = malloc((size_t)HIGHEST * aq_test_n);
+    dst = malloc((size_t)HIGHEST * aq_test_n);
     use_team(GASNET_TEAM_ALL);
     rule("gasnet-1 20.1: every call with every pair of flags");
     for (size_t i = 0; i < AQ_LENGTH(sizes) && (!aq_test_quick || sizes[i] < 2000); i++)

@@ -11,14 +11,14 @@
 
 #include <string.h>
 
-enum { TEAMS = 20, MOST = (3 * 131072 + 4096) / 16 };
+enum { TEAMS = 20, HIGHEST = (3 * 131072 + 4096) / 16 };
 
 /* The map v -> a * v + b, modulo 2^64. That maps follow each other does not commute. */
 struct map {
     uint64_t a, b;
 };
 
-static struct map src[MOST], dst[MOST], model[MOST];
+static struct map src[HIGHEST], dst[HIGHEST], model[HIGHEST];
 
 static struct map map_of(gex_Rank_t rank, size_t k, unsigned salt)
 {

@@ -14,7 +14,7 @@
 #include <pthread.h>
 #endif
 
-enum { MOST = 600, WORDS = 700, LARGE = 300, LARGE_BYTES = 20000 };
+enum { HIGHEST = 600, WORDS = 700, LARGE = 300, LARGE_BYTES = 20000 };
 
 struct one {
     int kind;
@@ -23,7 +23,7 @@ struct one {
     gex_Event_t event;
     uint64_t *buf; /* WORDS */
 };
-static struct one ones[MOST];
+static struct one ones[HIGHEST];
 
 static uint64_t word(gex_Rank_t rank, int i, size_t k)
 {
@@ -97,7 +97,7 @@ static void check(int i)
 /* In an order of this rank's own. */
 static void retire_somehow(int n, uint64_t *state)
 {
-    static int order[MOST];
+    static int order[HIGHEST];
 
     for (int i = 0; i < n; i++)
         order[i] = i;
@@ -118,7 +118,7 @@ static void retire_somehow(int n, uint64_t *state)
 
 static void retire_array(int n)
 {
-    static gex_Event_t events[MOST];
+    static gex_Event_t events[HIGHEST];
     int done = 0;
 
     for (int i = 0; i < n; i++)
@@ -186,10 +186,10 @@ static void large_ones(void)
     if (aq_test_me == 0)
         usleep(20000);
     for (int i = 0; i < LARGE; i++) {
-        unsigned char *mine = buf + (size_t)i * LARGE_BYTES;
+        unsigned char *ours = buf + (size_t)i * LARGE_BYTES;
 
-        memset(mine, aq_test_me == 0 ? i % 251 + 1 : 0, LARGE_BYTES);
-        events[i] = gex_Coll_BroadcastNB(aq_test_tm, 0, mine, mine, LARGE_BYTES, 0);
+        memset(ours, aq_test_me == 0 ? i % 251 + 1 : 0, LARGE_BYTES);
+        events[i] = gex_Coll_BroadcastNB(aq_test_tm, 0, ours, ours, LARGE_BYTES, 0);
     }
     gex_Event_WaitAll(events, LARGE, 0);
     for (size_t at = 0; at < (size_t)LARGE * LARGE_BYTES; at++)
@@ -202,22 +202,22 @@ static void large_ones(void)
 int main(int argc, char **argv)
 {
     const int rounds = aq_test_quick ? 2 : 6;
-    uint64_t mine;
+    uint64_t ours;
     int n;
 
     aq_test_start(&argc, &argv, 1);
-    n = aq_test_quick || aq_test_n > 8 ? 150 : MOST;
+    n = aq_test_quick || aq_test_n > 8 ? 150 : HIGHEST;
     for (int i = 0; i < n; i++)
         ones[i].buf = malloc(WORDS * 8);
     rule("extended 12.1: mixed kinds before attach");
-    mine = aq_test_me + 1;
+    ours = aq_test_me + 1;
     start_all(20, 99);
-    retire_somehow(20, &mine);
+    retire_somehow(20, &ours);
     aq_test_segment(GASNET_PAGESIZE);
     for (int round = 0; round < rounds; round++) {
         rule("extended 12.1: hundreds of mixed collectives, retired in any order");
         start_all(n, (uint64_t)round * 3 + 1);
-        retire_somehow(n, &mine);
+        retire_somehow(n, &ours);
         rule("extended 12.1, 4.1: the same in one array");
         start_all(n, (uint64_t)round * 3 + 2);
         retire_array(n);
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
     if (aq_test_me == 0)
         for (int i = 0; i < 500; i++)
             gasnet_AMPoll();
-    retire_somehow(60, &mine);
+    retire_somehow(60, &ours);
     rule("extended 12.1: hundreds of large ones, whose root comes late");
     large_ones();
     return aq_test_finish();

@@ -8,7 +8,7 @@
 #include "aq_test.h"
 #include "gasnet_coll.h"
 
-enum { GUARD = 32 };
+enum { CANARY = 32 };
 
 static const size_t max = (size_t)1 << 20; /* elements of 4 bytes */
 static unsigned char *src, *dst, *model, *other;
@@ -96,7 +96,7 @@ static void check_result(const unsigned char *result, size_t nbytes, const struc
     if (memcmp(result, model, nbytes) != 0)
         aq_test_fail(__FILE__, __LINE__, "type 0x%x op 0x%x, %zu bytes: wrong result",
                      (unsigned)t->dt, (unsigned)op, nbytes);
-    AQ_CHECK(aq_test_all(result + nbytes, 0xcc, GUARD));
+    AQ_CHECK(aq_test_all(result + nbytes, 0xcc, CANARY));
 }
 
 static void check_all(const struct type *t, gex_OP_t op, size_t count, bool in_place)
@@ -104,7 +104,7 @@ static void check_all(const struct type *t, gex_OP_t op, size_t count, bool in_p
     const size_t nbytes = count * t->size;
     unsigned char *from = in_place ? dst : src;
 
-    memset(dst, 0xcc, nbytes + GUARD);
+    memset(dst, 0xcc, nbytes + CANARY);
     t->input(from, count, aq_test_me, op);
     aq_test_sync(
         gex_Coll_ReduceToAllNB(aq_test_tm, dst, from, t->dt, t->size, count, op, NULL, NULL, 0));
@@ -119,19 +119,19 @@ static void check_one(const struct type *t, gex_OP_t op, size_t count, gex_Rank_
                       bool in_place)
 {
     const size_t nbytes = count * t->size;
-    const bool mine = root == aq_test_me;
-    unsigned char *from = mine && in_place ? dst : src;
+    const bool ours = root == aq_test_me;
+    unsigned char *from = ours && in_place ? dst : src;
 
-    memset(dst, 0xcc, nbytes + GUARD);
+    memset(dst, 0xcc, nbytes + CANARY);
     t->input(from, count, aq_test_me, op);
     gex_Event_Wait(gex_Coll_ReduceToOneNB(aq_test_tm, root,
-                                          mine       ? dst
+                                          ours       ? dst
                                           : in_place ? from
                                                      : NULL,
                                           from, t->dt, t->size, count, op, NULL, NULL, 0));
-    if (mine)
+    if (ours)
         check_result(dst, nbytes, t, op);
-    if (!mine || !in_place) {
+    if (!ours || !in_place) {
         t->input(other, count, aq_test_me, op);
         AQ_CHECK(memcmp(src, other, nbytes) == 0); /* dst of the others is ignored */
     }
@@ -166,12 +166,12 @@ static void check_roots(void)
 /* Every member gets the same bits, also where the order of operations would show. */
 static void check_same_bits(void)
 {
-    static double mine[5000], all[5000], others[5000];
+    static double ours[5000], all[5000], others[5000];
 
     for (size_t count = 1; count <= 5000; count = count * 9 + 1) {
         for (size_t i = 0; i < count; i++)
-            mine[i] = 1.0 / (double)(3 + i + 7 * aq_test_me);
-        gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, all, mine, GEX_DT_DBL, 8, count,
+            ours[i] = 1.0 / (double)(3 + i + 7 * aq_test_me);
+        gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, all, ours, GEX_DT_DBL, 8, count,
                                               GEX_OP_ADD, NULL, NULL, 0));
         memcpy(others, all, sizeof(others));
         gex_Event_Wait(gex_Coll_BroadcastNB(aq_test_tm, 0, others, others, count * 8, 0));
@@ -186,10 +186,10 @@ int main(int argc, char **argv)
     };
 
     aq_test_start(&argc, &argv, 1);
-    src = malloc(max * 8 + GUARD);
-    dst = malloc(max * 8 + GUARD);
-    model = malloc(max * 8 + GUARD);
-    other = malloc(max * 8 + GUARD);
+    src = malloc(max * 8 + CANARY);
+    dst = malloc(max * 8 + CANARY);
+    model = malloc(max * 8 + CANARY);
+    other = malloc(max * 8 + CANARY);
     rule("extended 12.4, 20: before a segment is attached");
     check_count(2, 1);
     aq_test_segment(GASNET_PAGESIZE);

@@ -86,9 +86,9 @@ static void barrier_named_pair(void)
 static void gather_all_pair(void)
 {
     static int all[2];
-    int mine = 5;
+    int ours = 5;
 
-    gasnet_coll_gather_all(pair, all, &mine, sizeof(mine),
+    gasnet_coll_gather_all(pair, all, &ours, sizeof(ours),
                            GASNET_COLL_IN_ALLSYNC | GASNET_COLL_OUT_ALLSYNC | GASNET_COLL_LOCAL);
 }
 static void destroy_pair(void)
@@ -110,19 +110,19 @@ static bool broadcast_pair(void)
 }
 static bool reduce_pair(void)
 {
-    const int mine = is_last();
-    int last = mine;
+    const int ours = is_last();
+    int last = ours;
 
-    gex_Event_Wait(gex_Coll_ReduceToOneNB(pair, 0, aq_test_me == 0 ? &last : NULL, &mine,
-                                          GEX_DT_I32, sizeof(mine), 1, GEX_OP_MAX, NULL, NULL, 0));
+    gex_Event_Wait(gex_Coll_ReduceToOneNB(pair, 0, aq_test_me == 0 ? &last : NULL, &ours,
+                                          GEX_DT_I32, sizeof(ours), 1, GEX_OP_MAX, NULL, NULL, 0));
     return last != 0;
 }
 static bool reduce_all_pair(void)
 {
-    const int mine = is_last();
+    const int ours = is_last();
     int last = 0;
 
-    gex_Event_Wait(gex_Coll_ReduceToAllNB(pair, &last, &mine, GEX_DT_I32, sizeof(mine), 1,
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(pair, &last, &ours, GEX_DT_I32, sizeof(ours), 1,
                                           GEX_OP_MAX, NULL, NULL, 0));
     return last != 0;
 }
@@ -139,9 +139,9 @@ static bool gather_pair(void)
 
 static void reduce_self(void)
 {
-    int mine = 1, all = 0;
+    int ours = 1, all = 0;
 
-    gex_Event_Wait(gex_Coll_ReduceToAllNB(self, &all, &mine, GEX_DT_I32, sizeof(mine), 1,
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(self, &all, &ours, GEX_DT_I32, sizeof(ours), 1,
                                           GEX_OP_ADD, NULL, NULL, 0));
 }
 static void barrier_self(void)

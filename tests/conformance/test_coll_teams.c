@@ -111,7 +111,7 @@ static void check_nested(void)
 {
     gex_TM_t half = split(aq_test_tm, (int)color_of(aq_test_me, 2), 0);
     gex_TM_t quarter = split(half, (int)(gex_TM_QueryRank(half) % 2), 0);
-    int64_t all = 1, part = 1, least = 1;
+    int64_t all = 1, part = 1, min = 1;
     gex_Event_t event[3];
 
     for (int i = 0; i < 50; i++) {
@@ -119,13 +119,13 @@ static void check_nested(void)
                                           NULL, NULL, 0);
         event[1] =
             gex_Coll_ReduceToAllNB(half, &part, &part, GEX_DT_I64, 8, 1, GEX_OP_ADD, NULL, NULL, 0);
-        event[2] = gex_Coll_ReduceToAllNB(quarter, &least, &least, GEX_DT_I64, 8, 1, GEX_OP_ADD,
-                                          NULL, NULL, 0);
+        event[2] = gex_Coll_ReduceToAllNB(quarter, &min, &min, GEX_DT_I64, 8, 1, GEX_OP_ADD, NULL,
+                                          NULL, 0);
         gex_Event_WaitAll(event, 3, 0);
         AQ_CHECK_EQ(all, aq_test_n);
         AQ_CHECK_EQ(part, gex_TM_QuerySize(half));
-        AQ_CHECK_EQ(least, gex_TM_QuerySize(quarter));
-        all = part = least = 1;
+        AQ_CHECK_EQ(min, gex_TM_QuerySize(quarter));
+        all = part = min = 1;
     }
     gex_TM_Destroy(quarter, NULL, 0);
     gex_TM_Destroy(half, NULL, 0);

@@ -287,14 +287,14 @@ static void op_gcd(const void *arg1, void *arg2, size_t count, const void *cdata
 
 static void check_builtin_type(void)
 {
-    uint64_t mine[300], all[300];
+    uint64_t ours[300], all[300];
 
-    for (size_t i = 0; i < AQ_LENGTH(mine); i++)
-        mine[i] = (i + 1) * 6 * (aq_test_me + 1);
-    gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, all, mine, GEX_DT_U64, 8, AQ_LENGTH(mine),
+    for (size_t i = 0; i < AQ_LENGTH(ours); i++)
+        ours[i] = (i + 1) * 6 * (aq_test_me + 1);
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, all, ours, GEX_DT_U64, 8, AQ_LENGTH(ours),
                                           GEX_OP_USER, op_gcd,
                                           (void *)(uintptr_t)(1000 + aq_test_me), 0));
-    for (size_t i = 0; i < AQ_LENGTH(mine); i++)
+    for (size_t i = 0; i < AQ_LENGTH(ours); i++)
         AQ_CHECK_EQ(all[i], (i + 1) * 6);
 }
 
@@ -320,9 +320,9 @@ static void op_locks(const void *arg1, void *arg2, size_t count, const void *cda
 
 static void check_locks(void)
 {
-    int32_t mine = 1, all = 0;
+    int32_t ours = 1, all = 0;
 
-    gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, &all, &mine, GEX_DT_I32, 4, 1, GEX_OP_USER,
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, &all, &ours, GEX_DT_I32, 4, 1, GEX_OP_USER,
                                           op_locks, NULL, 0));
     AQ_CHECK_EQ(all, aq_test_n);
 }

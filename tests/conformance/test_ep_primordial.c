@@ -107,7 +107,7 @@ static void check_queries(void)
 }
 
 /* Puts and gets of all sizes to the peers; rank of r in tm. */
-static void check_rma(gex_TM_t tm, gex_Rank_t r, char *there, uint64_t seed)
+static void check_rma(gex_TM_t tm, gex_Rank_t r, char *remote_addr, uint64_t seed)
 {
     const size_t sizes[] = { 1, 2, 3, 4, 8, 100, 4096, 70001, SLOT };
     size_t i;
@@ -116,29 +116,30 @@ static void check_rma(gex_TM_t tm, gex_Rank_t r, char *there, uint64_t seed)
         const size_t n = sizes[i];
 
         aq_test_fill(out, n, seed + i);
-        AQ_CHECK_EQ(gex_RMA_PutBlocking(tm, r, there, out, n, 0), 0);
+        AQ_CHECK_EQ(gex_RMA_PutBlocking(tm, r, remote_addr, out, n, 0), 0);
         memset(in, 0, n);
-        gex_Event_Wait(gex_RMA_GetNB(tm, in, r, there, n, 0));
+        gex_Event_Wait(gex_RMA_GetNB(tm, in, r, remote_addr, n, 0));
         AQ_CHECK(aq_test_same(in, n, seed + i));
         aq_test_fill(out, n, seed + i + 50);
-        gex_RMA_PutNBI(tm, r, there, out, n, GEX_EVENT_DEFER, 0);
+        gex_RMA_PutNBI(tm, r, remote_addr, out, n, GEX_EVENT_DEFER, 0);
         gex_NBI_Wait(GEX_EC_PUT, 0);
-        gex_RMA_GetBlocking(tm, in, r, there, n, 0);
+        gex_RMA_GetBlocking(tm, in, r, remote_addr, n, 0);
         AQ_CHECK(aq_test_same(in, n, seed + i + 50));
     }
-    AQ_CHECK_EQ(gex_RMA_PutBlockingVal(tm, r, there, 0x1122334455667788u, 8, 0), 0);
-    AQ_CHECK(gex_RMA_GetBlockingVal(tm, r, there, 8, 0) == 0x1122334455667788u);
+    AQ_CHECK_EQ(gex_RMA_PutBlockingVal(tm, r, remote_addr, 0x1122334455667788u, 8, 0), 0);
+    AQ_CHECK(gex_RMA_GetBlockingVal(tm, r, remote_addr, 8, 0) == 0x1122334455667788u);
 }
 
-static void check_strided(gex_Rank_t r, char *there)
+static void check_strided(gex_Rank_t r, char *remote_addr)
 {
-    const ptrdiff_t remote[1] = { 64 }, near[1] = { 16 };
+    const ptrdiff_t remote[1] = { 64 }, local_side[1] = { 16 };
     const size_t count[1] = { 1000 };
 
     rule("ext VIS: transfers that are not contiguous reach it");
     aq_test_fill(out, 16000, 7);
-    gex_VIS_StridedPutBlocking(aq_test_tm, r, there, remote, out, near, 16, count, 1, 0);
-    gex_VIS_StridedGetBlocking(aq_test_tm, in, near, r, there, remote, 16, count, 1, 0);
+    gex_VIS_StridedPutBlocking(aq_test_tm, r, remote_addr, remote, out, local_side, 16, count, 1,
+                               0);
+    gex_VIS_StridedGetBlocking(aq_test_tm, in, local_side, r, remote_addr, remote, 16, count, 1, 0);
     AQ_CHECK(aq_test_same(in, 16000, 7));
 }
 
@@ -146,8 +147,8 @@ static void check_strided(gex_Rank_t r, char *there)
 static void check_long(gex_Rank_t r, gex_Rank_t away)
 {
     const size_t max = gex_AM_MaxRequestLong(aq_test_tm, r, GEX_EVENT_NOW, 0, 3);
-    const size_t most = max < SLOT ? max : SLOT;
-    const size_t sizes[] = { 1, 64, 5000, most < 65536 ? most : 65536, most };
+    const size_t upper = max < SLOT ? max : SLOT;
+    const size_t sizes[] = { 1, 64, 5000, upper < 65536 ? upper : 65536, upper };
     char *back = slot_of(aq_test_me, PEERS);
     size_t i;
 
@@ -212,13 +213,13 @@ int main(int argc, char **argv)
     rule("ext RMA: put and get reach it, through teams made before and after, and through pairs");
     for (away = 0; away < peers(); away++) {
         const gex_Rank_t r = aq_test_peer(away);
-        char *there = slot_of(r, away);
+        char *remote_addr = slot_of(r, away);
 
-        check_rma(aq_test_tm, r, there, 1000);
-        check_rma(before, last - r, there, 2000);
-        check_rma(after, last - r, there, 3000);
-        check_rma(gex_TM_Pair(aq_test_ep, 0), r, there, 4000);
-        check_strided(r, there);
+        check_rma(aq_test_tm, r, remote_addr, 1000);
+        check_rma(before, last - r, remote_addr, 2000);
+        check_rma(after, last - r, remote_addr, 3000);
+        check_rma(gex_TM_Pair(aq_test_ep, 0), r, remote_addr, 4000);
+        check_strided(r, remote_addr);
         aq_test_barrier();
         check_long(r, away);
         aq_test_barrier();

@@ -11,7 +11,7 @@
 
 #define LENGTH ((size_t)300000) /* more than one message, of a segment at an odd address */
 #define SLOT   8192             /* what a peer writes into */
-#define FAR    16               /* so many peers */
+#define REMOTE 16               /* so many peers */
 
 static char memory[LENGTH + 64];
 static gex_EP_t
@@ -53,7 +53,7 @@ static uint64_t seed_of(gex_Rank_t from, gex_Rank_t to, gex_EP_Index_t index, si
     return from * UINT64_C(1000003) + to * 1009u + index * 31u + n;
 }
 
-/* How far away r is: its writers have places of their own up to FAR. */
+/* How far away r is: its writers have places of their own up to REMOTE. */
 static gex_Rank_t away(gex_Rank_t r)
 {
     return (r + aq_test_n - aq_test_me) % aq_test_n;
@@ -66,31 +66,31 @@ static void move(gex_EP_t ep, gex_EP_Index_t index, gex_Rank_t r, size_t n, size
     const gex_TM_t pair = gex_TM_Pair(ep, index);
     const uint64_t seed = seed_of(aq_test_me, r, index, n);
     uintptr_t size;
-    char *there = base_of(r, index, &size) + SLOT * away(r) + shift;
+    char *remote_addr = base_of(r, index, &size) + SLOT * away(r) + shift;
     gex_Event_t leaf = GEX_EVENT_INVALID, event;
 
     AQ_CHECK(size >= LENGTH);
     aq_test_fill(out, n, seed);
-    AQ_CHECK_EQ(gex_RMA_PutBlocking(pair, r, there, out, n, 0), 0);
+    AQ_CHECK_EQ(gex_RMA_PutBlocking(pair, r, remote_addr, out, n, 0), 0);
     memset(in, 1, sizeof(in));
-    AQ_CHECK_EQ(gex_RMA_GetBlocking(pair, in + 8, r, there, n, 0), 0);
+    AQ_CHECK_EQ(gex_RMA_GetBlocking(pair, in + 8, r, remote_addr, n, 0), 0);
     AQ_CHECK(aq_test_same(in + 8, n, seed) && aq_test_all(in, 1, 8) && in[8 + n] == 1);
     aq_test_fill(out, n, seed + 1);
-    event = gex_RMA_PutNB(pair, r, there, out, n, &leaf, 0);
+    event = gex_RMA_PutNB(pair, r, remote_addr, out, n, &leaf, 0);
     gex_Event_Wait(leaf);
     gex_Event_Wait(event);
-    gex_Event_Wait(gex_RMA_GetNB(pair, in + 8, r, there, n, 0));
+    gex_Event_Wait(gex_RMA_GetNB(pair, in + 8, r, remote_addr, n, 0));
     AQ_CHECK(aq_test_same(in + 8, n, seed + 1));
     aq_test_fill(out, n, seed + 2);
-    gex_RMA_PutNBI(pair, r, there, out, n, GEX_EVENT_DEFER, GEX_FLAG_PEER_SEG_BOUND);
+    gex_RMA_PutNBI(pair, r, remote_addr, out, n, GEX_EVENT_DEFER, GEX_FLAG_PEER_SEG_BOUND);
     gex_NBI_Wait(GEX_EC_PUT, 0);
-    gex_RMA_GetNBI(pair, in + 8, r, there, n, 0);
+    gex_RMA_GetNBI(pair, in + 8, r, remote_addr, n, 0);
     gex_NBI_Wait(GEX_EC_GET, 0);
     AQ_CHECK(aq_test_same(in + 8, n, seed + 2));
     if (n >= 1 && n <= 8) {
-        AQ_CHECK_EQ(gex_RMA_PutBlockingVal(pair, r, there, 0x0102030405060708u, n, 0), 0);
+        AQ_CHECK_EQ(gex_RMA_PutBlockingVal(pair, r, remote_addr, 0x0102030405060708u, n, 0), 0);
         AQ_CHECK(
-            gex_RMA_GetBlockingVal(pair, r, there, n, 0)
+            gex_RMA_GetBlockingVal(pair, r, remote_addr, n, 0)
             == (n == 8 ? 0x0102030405060708u : 0x0102030405060708u & ((UINT64_C(1) << 8 * n) - 1)));
     }
 }
@@ -114,14 +114,16 @@ static void check_large(void)
     gex_EP_Index_t index;
     gex_Rank_t writer;
     uintptr_t size;
-    char *there;
+    char *remote_addr;
 
     for (writer = 0; writer < aq_test_n && writer < 3; writer++) {
         for (index = 1; index < 4 && writer == aq_test_me; index++) {
-            there = base_of(aq_test_peer(1), index, &size);
+            remote_addr = base_of(aq_test_peer(1), index, &size);
             aq_test_fill(out, LENGTH, writer + index);
-            gex_RMA_PutBlocking(gex_TM_Pair(eps[2], index), aq_test_peer(1), there, out, LENGTH, 0);
-            gex_RMA_GetBlocking(gex_TM_Pair(eps[1], index), in, aq_test_peer(1), there, LENGTH, 0);
+            gex_RMA_PutBlocking(gex_TM_Pair(eps[2], index), aq_test_peer(1), remote_addr, out,
+                                LENGTH, 0);
+            gex_RMA_GetBlocking(gex_TM_Pair(eps[1], index), in, aq_test_peer(1), remote_addr,
+                                LENGTH, 0);
             AQ_CHECK(memcmp(out, in, LENGTH) == 0);
         }
         aq_test_barrier();
@@ -188,7 +190,7 @@ static void end_segments(void)
 }
 
 /* Thread 0 destroys, the others put and get through messages, which they serve as well. */
-static void *ending(void *arg)
+static void *closing(void *arg)
 {
     const int me = (int)(intptr_t)arg;
     const gex_Rank_t next = aq_test_peer(1);
@@ -203,16 +205,16 @@ static void *ending(void *arg)
     }
     gex_Event_Wait(gex_EP_QueryBoundSegmentNB(pair, next, &owner, NULL, NULL, 0));
     while (atomic_load_explicit(&ended, memory_order_relaxed) == 0 || value < 20) {
-        uint64_t *there = (uint64_t *)owner + WORDS * me;
+        uint64_t *remote_addr = (uint64_t *)owner + WORDS * me;
 
-        gex_RMA_PutBlocking(pair, next, there, &(uint64_t){ ++value }, sizeof(value), 0);
-        AQ_CHECK_EQ(gex_RMA_GetBlockingVal(pair, next, there, sizeof(value), 0), value);
+        gex_RMA_PutBlocking(pair, next, remote_addr, &(uint64_t){ ++value }, sizeof(value), 0);
+        AQ_CHECK_EQ(gex_RMA_GetBlockingVal(pair, next, remote_addr, sizeof(value), 0), value);
         atomic_fetch_add_explicit(&moved, 1, memory_order_relaxed);
     }
     return NULL;
 }
 
-static void check_ending(void)
+static void check_shutdown(void)
 {
     gex_Segment_t segment;
     int i;
@@ -226,7 +228,7 @@ static void check_ending(void)
         AQ_CHECK_EQ(gex_EP_BindSegment(passing[i], segment, 0), GASNET_OK);
     }
     AQ_CHECK_EQ(gex_EP_PublishBoundSegment(aq_test_tm, &passing[PASSING], 1, 0), GASNET_OK);
-    aq_test_threads(3, ending);
+    aq_test_threads(3, closing);
     aq_test_barrier();
     for (i = 0; i < PASSING; i++) {
         uintptr_t size = 1;
@@ -261,17 +263,17 @@ int main(int argc, char **argv)
     AQ_CHECK_EQ(gex_EP_PublishBoundSegment(half, list, gex_TM_QueryRank(half) == 0 ? 2 : 1, 0),
                 GASNET_OK);
     for (r = 0; r < aq_test_n; r++) {
-        const bool mine = r % 2 == aq_test_me % 2;
+        const bool ours = r % 2 == aq_test_me % 2;
 
-        AQ_CHECK_EQ(known(r, 2), mine);
-        AQ_CHECK_EQ(known(r, 1), r == aq_test_me || (mine && r < 2));
+        AQ_CHECK_EQ(known(r, 2), ours);
+        AQ_CHECK_EQ(known(r, 1), r == aq_test_me || (ours && r < 2));
     }
     gex_TM_Destroy(half, NULL, 0);
     rule("core 14.2: known beyond the team's end; unbound and primordial endpoints may be listed");
     AQ_CHECK_EQ(gex_EP_Create(&list[3], aq_test_client, GEX_EP_CAPABILITY_RMA, 0), GASNET_OK);
     memcpy(list, eps, 3 * sizeof(*eps));
     for (r = aq_test_me % 2; r < aq_test_n; r += 2)
-        if (away(r) < FAR)
+        if (away(r) < REMOTE)
             move(eps[1], 2, r, 100, 3);
     aq_test_barrier();
     AQ_CHECK_EQ(gex_EP_PublishBoundSegment(aq_test_tm, list, 4, 0), GASNET_OK);
@@ -280,7 +282,7 @@ int main(int argc, char **argv)
     rule("core 13: put and get of every size and alignment, between every two endpoints, every "
          "direction");
     for (r = 0; r < aq_test_n; r++)
-        if (aq_test_n <= FAR || away(r) < 2)
+        if (aq_test_n <= REMOTE || away(r) < 2)
             check_directions(r);
     aq_test_barrier();
     rule("core 13: all of a segment at once");
@@ -298,7 +300,7 @@ int main(int argc, char **argv)
 #if GASNET_PAR
     rule("core 12: a segment ends while other threads' handlers serve transfers to and from "
          "another one");
-    check_ending();
+    check_shutdown();
     aq_test_barrier();
 #endif
     return aq_test_finish();

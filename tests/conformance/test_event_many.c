@@ -6,10 +6,10 @@
  */
 #include "aq_test.h"
 
-enum { MOST = 65536 };
+enum { HIGHEST = 65536 };
 
-static gex_Event_t evs[MOST];
-static uint64_t back[MOST];
+static gex_Event_t evs[HIGHEST];
+static uint64_t back[HIGHEST];
 
 static uint64_t word(gex_Rank_t writer, int i)
 {
@@ -27,27 +27,27 @@ static void check_words(int n, gex_Rank_t writer)
 
 int main(int argc, char **argv)
 {
-    static uint64_t words[MOST];
-    uint64_t *there;
+    static uint64_t words[HIGHEST];
+    uint64_t *remote_addr;
     gex_Rank_t to;
     int i, n;
 
     aq_test_start(&argc, &argv, 1);
     /* All of them on rank 0; fewer elsewhere, so that the program stays short. */
-    n = aq_test_me == 0 && !aq_test_quick ? MOST : 4096;
+    n = aq_test_me == 0 && !aq_test_quick ? HIGHEST : 4096;
     aq_test_segment(sizeof(words));
     to = aq_test_peer(1);
-    there = aq_test_base(to);
+    remote_addr = aq_test_base(to);
     for (i = 0; i < n; i++)
         words[i] = word(aq_test_me, i);
     rule("extended 4.2: 65536 outstanding puts, synchronised one by one backwards");
     for (i = 0; i < n; i++)
-        evs[i] = gex_RMA_PutNB(aq_test_tm, to, &there[i], &words[i], 8, GEX_EVENT_DEFER, 0);
+        evs[i] = gex_RMA_PutNB(aq_test_tm, to, &remote_addr[i], &words[i], 8, GEX_EVENT_DEFER, 0);
     for (i = n - 1; i >= 0; i--)
         gex_Event_Wait(evs[i]);
     rule("extended 4.2: 65536 outstanding gets, synchronised by WaitSome and WaitAll");
     for (i = 0; i < n; i++)
-        evs[i] = gex_RMA_GetNB(aq_test_tm, &back[i], to, &there[i], 8, 0);
+        evs[i] = gex_RMA_GetNB(aq_test_tm, &back[i], to, &remote_addr[i], 8, 0);
     gex_Event_WaitSome(evs, (size_t)n, 0);
     gex_Event_WaitAll(evs + n / 2, (size_t)(n - n / 2), 0);
     gex_Event_WaitAll(evs, (size_t)n, 0);
@@ -58,10 +58,10 @@ int main(int argc, char **argv)
     for (i = 0; i < n; i++)
         words[i] = word(aq_test_me + 1000, i);
     for (i = 0; i < n; i++)
-        gex_RMA_PutNBI(aq_test_tm, to, &there[i], &words[i], 8, GEX_EVENT_DEFER, 0);
+        gex_RMA_PutNBI(aq_test_tm, to, &remote_addr[i], &words[i], 8, GEX_EVENT_DEFER, 0);
     gex_NBI_Wait(GEX_EC_PUT, 0);
     for (i = 0; i < n; i++)
-        gex_RMA_GetNBI(aq_test_tm, &back[i], to, &there[i], 8, 0);
+        gex_RMA_GetNBI(aq_test_tm, &back[i], to, &remote_addr[i], 8, 0);
     gex_NBI_Wait(GEX_EC_GET, 0);
     check_words(n, aq_test_me + 1000);
     return aq_test_finish();

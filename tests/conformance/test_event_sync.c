@@ -6,7 +6,7 @@
  */
 #include "aq_test.h"
 
-enum { H_GO = AQ_TEST_FREE, HELD = 6 };
+enum { H_GO = AQ_TEST_FREE, DEFERRED = 6 };
 
 static aq_test_count_t going;
 
@@ -56,32 +56,32 @@ static void hold(gex_Event_t *evs, gex_Event_t *copy)
 {
     int i;
 
-    for (i = 0; i < HELD; i++)
+    for (i = 0; i < DEFERRED; i++)
         copy[i] = evs[i] = gex_Coll_BarrierNB(aq_test_tm, 0);
 }
 
 /* Two rounds of three, seen through TestAll. */
-static void held_test_all(void)
+static void deferred_test_all(void)
 {
-    gex_Event_t evs[HELD + 2], copy[HELD];
+    gex_Event_t evs[DEFERRED + 2], copy[DEFERRED];
     int i;
 
     hold(evs, copy);
-    evs[HELD] = evs[HELD + 1] = GEX_EVENT_INVALID;
-    AQ_CHECK_EQ(gex_Event_TestAll(evs, HELD + 2, 0), GASNET_ERR_NOT_READY);
+    evs[DEFERRED] = evs[DEFERRED + 1] = GEX_EVENT_INVALID;
+    AQ_CHECK_EQ(gex_Event_TestAll(evs, DEFERRED + 2, 0), GASNET_ERR_NOT_READY);
     AQ_CHECK(memcmp(evs, copy, sizeof(copy)) == 0);
     say_go();
     while (evs[0] != GEX_EVENT_INVALID || evs[1] != GEX_EVENT_INVALID
            || evs[2] != GEX_EVENT_INVALID) {
         aq_test_relax();
-        AQ_CHECK_EQ(gex_Event_TestAll(evs, HELD + 2, 0), GASNET_ERR_NOT_READY);
+        AQ_CHECK_EQ(gex_Event_TestAll(evs, DEFERRED + 2, 0), GASNET_ERR_NOT_READY);
     }
-    for (i = 3; i < HELD; i++) {
+    for (i = 3; i < DEFERRED; i++) {
         AQ_CHECK(evs[i] == copy[i]);
         AQ_CHECK_EQ(gex_Event_Test(evs[i]), GASNET_ERR_NOT_READY);
     }
     say_go();
-    while (gex_Event_TestAll(evs, HELD + 2, 0) != GASNET_OK)
+    while (gex_Event_TestAll(evs, DEFERRED + 2, 0) != GASNET_OK)
         aq_test_relax();
     AQ_CHECK(aq_test_all(evs, 0, sizeof(evs)));
 }
@@ -90,43 +90,43 @@ static int count_done(const gex_Event_t *evs)
 {
     int i, done = 0;
 
-    for (i = 0; i < HELD; i++)
+    for (i = 0; i < DEFERRED; i++)
         done += evs[i] == GEX_EVENT_INVALID;
     return done;
 }
 
-static void held_test_some(void)
+static void deferred_test_some(void)
 {
-    gex_Event_t evs[HELD], copy[HELD];
+    gex_Event_t evs[DEFERRED], copy[DEFERRED];
     int done = 0;
 
     hold(evs, copy);
-    AQ_CHECK_EQ(gex_Event_TestSome(evs, HELD, 0), GASNET_ERR_NOT_READY);
+    AQ_CHECK_EQ(gex_Event_TestSome(evs, DEFERRED, 0), GASNET_ERR_NOT_READY);
     AQ_CHECK(memcmp(evs, copy, sizeof(copy)) == 0);
     say_go();
     while (done < 3) {
         int before = done, rc;
 
         aq_test_relax();
-        rc = gex_Event_TestSome(evs, HELD, 0);
+        rc = gex_Event_TestSome(evs, DEFERRED, 0);
         done = count_done(evs);
         AQ_CHECK_EQ(rc, done > before ? GASNET_OK : GASNET_ERR_NOT_READY);
     }
     AQ_CHECK_EQ(done, 3);
     say_go();
-    while (done < HELD) {
+    while (done < DEFERRED) {
         int before = done;
 
-        gex_Event_WaitSome(evs, HELD, 0);
+        gex_Event_WaitSome(evs, DEFERRED, 0);
         done = count_done(evs);
         AQ_CHECK(done > before);
     }
-    gex_Event_WaitSome(evs, HELD, 0);
+    gex_Event_WaitSome(evs, DEFERRED, 0);
 }
 
-static void held_wait(void)
+static void deferred_wait(void)
 {
-    gex_Event_t evs[HELD], copy[HELD];
+    gex_Event_t evs[DEFERRED], copy[DEFERRED];
     int i;
 
     hold(evs, copy);
@@ -135,9 +135,9 @@ static void held_wait(void)
         gex_Event_Wait(evs[i]);
         evs[i] = GEX_EVENT_INVALID;
     }
-    AQ_CHECK_EQ(gex_Event_Test(evs[HELD - 1]), GASNET_ERR_NOT_READY);
+    AQ_CHECK_EQ(gex_Event_Test(evs[DEFERRED - 1]), GASNET_ERR_NOT_READY);
     say_go();
-    gex_Event_WaitAll(evs, HELD, 0);
+    gex_Event_WaitAll(evs, DEFERRED, 0);
     AQ_CHECK(aq_test_all(evs, 0, sizeof(evs)));
 }
 
@@ -160,11 +160,11 @@ int main(int argc, char **argv)
         }
     } else {
         rule("extended 4.2: a failing TestAll consumes what is finished and nothing else");
-        held_test_all();
+        deferred_test_all();
         rule("extended 4.1: TestSome, WaitSome: succeed when one or more completed, and only then");
-        held_test_some();
+        deferred_test_some();
         rule("extended 4.1: Wait in any order; WaitAll leaves only INVALID");
-        held_wait();
+        deferred_wait();
     }
     aq_test_barrier();
     return aq_test_finish();

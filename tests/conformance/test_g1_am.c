@@ -12,13 +12,13 @@ enum {
     MEDIUM = SHORT + 17,
     LONG = MEDIUM + 17,
     ROWS = 3 * 17,
-    MOST = 700,
+    HIGHEST = 700,
     SLOTS = 64,
     SEGMENT = 2 * SLOTS * 1024
 };
 
 static aq_test_count_t requests, replies;
-static char data[MOST];
+static char data[HIGHEST];
 
 static gasnet_handlerarg_t value(int n, int i, int reply)
 {
@@ -27,7 +27,7 @@ static gasnet_handlerarg_t value(int n, int i, int reply)
 
 static size_t length(int n, int kind)
 {
-    return kind == 0 ? 0 : (size_t)(n * 41 + kind * 7) % MOST;
+    return kind == 0 ? 0 : (size_t)(n * 41 + kind * 7) % HIGHEST;
 }
 
 /* Where a long message of n arguments lands: one place for requests and one for replies. */
@@ -65,7 +65,7 @@ static bool is_reply(gasnet_token_t token)
     const int reply = is_reply(token);                     \
     gasnet_handlerarg_t v[17];                             \
     gasnet_node_t source = gasnet_nodes();                 \
-    char bytes[MOST];                                      \
+    char bytes[HIGHEST];                                   \
     int i, rc;                                             \
     gasnet_AMGetMsgSource(token, &source);                 \
     (void)v;                                               \

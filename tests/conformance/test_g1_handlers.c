@@ -19,8 +19,8 @@ enum {
     H_BIG_LONG,
     H_LONG_ASK,
     H_LONG_TELL,
-    BIG_MOST = 1 << 20,
-    SEGMENT = 4 * BIG_MOST
+    BIG_MAX = 1 << 20,
+    SEGMENT = 4 * BIG_MAX
 };
 
 static aq_test_count_t seen, back;
@@ -164,8 +164,8 @@ static void check_empty(gasnet_node_t to)
 static void check_sizes(gasnet_node_t to)
 {
     const size_t medium = gasnet_AMMaxMedium();
-    const size_t max = gasnet_AMMaxLongRequest() < BIG_MOST ? gasnet_AMMaxLongRequest() : BIG_MOST;
-    char *dest = (char *)aq_test_base(to) + 3, *mine = aq_test_base(aq_test_me);
+    const size_t max = gasnet_AMMaxLongRequest() < BIG_MAX ? gasnet_AMMaxLongRequest() : BIG_MAX;
+    char *dest = (char *)aq_test_base(to) + 3, *ours = aq_test_base(aq_test_me);
     char stack[1000];
 
     rule("gasnet-1 10.2: Medium of 1 byte, of an odd number, of the most; from heap and stack");
@@ -184,14 +184,14 @@ static void check_sizes(gasnet_node_t to)
     gasnet_AMRequestLong1(to, H_BIG_LONG, buffer, max, dest, 3);
     memset(buffer, 0, max);
     both(1, 1);
-    aq_test_fill(mine + 2 * BIG_MOST, max, 4);
-    gasnet_AMRequestLongAsync1(to, H_BIG_LONG, mine + 2 * BIG_MOST, max, dest, 4);
+    aq_test_fill(ours + 2 * BIG_MAX, max, 4);
+    gasnet_AMRequestLongAsync1(to, H_BIG_LONG, ours + 2 * BIG_MAX, max, dest, 4);
     both(1, 1);
     rule("gasnet-1 10.2: Long replies, with a source outside the segment");
-    aq_test_fill(buffer, BIG_MOST, 77);
+    aq_test_fill(buffer, BIG_MAX, 77);
     aq_test_barrier();
-    gasnet_AMRequestShort3(to, H_LONG_ASK, HALVES(mine + 5), 1);
-    gasnet_AMRequestShort3(to, H_LONG_ASK, HALVES(mine + 100), 12345);
+    gasnet_AMRequestShort3(to, H_LONG_ASK, HALVES(ours + 5), 1);
+    gasnet_AMRequestShort3(to, H_LONG_ASK, HALVES(ours + 100), 12345);
     both(0, 2);
 }
 
@@ -199,7 +199,7 @@ int main(int argc, char **argv)
 {
     gex_Rank_t k;
 
-    buffer = malloc(BIG_MOST);
+    buffer = malloc(BIG_MAX);
     if (buffer == NULL)
         return 1;
     aq_test_start_gasnet1(&argc, &argv, 1, table, AQ_LENGTH(table), SEGMENT);

@@ -6,9 +6,9 @@
  */
 #include "aq_test_g1.h"
 
-enum { SMALL = 300, GUARD = 16, PAINT = 0x3c, HUGE_BYTES = 9 << 20, SEGMENT = HUGE_BYTES + 65536 };
+enum { SMALL = 300, CANARY = 16, PAINT = 0x3c, HUGE_BYTES = 9 << 20, SEGMENT = HUGE_BYTES + 65536 };
 
-static char src[SMALL + 64], got[SMALL + 64 + 2 * GUARD];
+static char src[SMALL + 64], got[SMALL + 64 + 2 * CANARY];
 
 enum { PLAIN, BULK, NB, NB_BULK, NBI, NBI_BULK, STYLES };
 
@@ -88,8 +88,8 @@ static void fill(int style, gasnet_node_t to, void *dest, int val, size_t len)
 static void check_one(gasnet_node_t to, size_t len, int style, uint64_t *random)
 {
     const uint64_t r = aq_test_random(random);
-    char *dest = (char *)aq_test_base(to) + GUARD + r % 32;
-    char *from = src + (r >> 8) % 32, *into = got + GUARD + (r >> 16) % 16;
+    char *dest = (char *)aq_test_base(to) + CANARY + r % 32;
+    char *from = src + (r >> 8) % 32, *into = got + CANARY + (r >> 16) % 16;
     const uint64_t seed = r >> 32;
     const int val = (int)(r >> 20 & 0xffff); /* only the low 8 bits count */
 
@@ -100,15 +100,15 @@ static void check_one(gasnet_node_t to, size_t len, int style, uint64_t *random)
     AQ_CHECK(aq_test_same(into, len, seed));
     AQ_CHECK(aq_test_all(got, PAINT, (size_t)(into - got)));
     AQ_CHECK(aq_test_all(into + len, PAINT, (size_t)(got + sizeof(got) - into) - len));
-    get((style + 1) % STYLES, got, to, dest - GUARD, len + 2 * GUARD);
-    AQ_CHECK(aq_test_all(got, PAINT, GUARD));
-    AQ_CHECK(aq_test_same(got + GUARD, len, seed));
-    AQ_CHECK(aq_test_all(got + GUARD + len, PAINT, GUARD));
+    get((style + 1) % STYLES, got, to, dest - CANARY, len + 2 * CANARY);
+    AQ_CHECK(aq_test_all(got, PAINT, CANARY));
+    AQ_CHECK(aq_test_same(got + CANARY, len, seed));
+    AQ_CHECK(aq_test_all(got + CANARY + len, PAINT, CANARY));
     fill(style, to, dest, val, len);
-    get((style + 2) % STYLES, got, to, dest - GUARD, len + 2 * GUARD);
-    AQ_CHECK(aq_test_all(got, PAINT, GUARD));
-    AQ_CHECK(aq_test_all(got + GUARD, val, len));
-    AQ_CHECK(aq_test_all(got + GUARD + len, PAINT, GUARD));
+    get((style + 2) % STYLES, got, to, dest - CANARY, len + 2 * CANARY);
+    AQ_CHECK(aq_test_all(got, PAINT, CANARY));
+    AQ_CHECK(aq_test_all(got + CANARY, val, len));
+    AQ_CHECK(aq_test_all(got + CANARY + len, PAINT, CANARY));
     fill(style + 1, to, dest, PAINT, len);
 }
 
@@ -126,7 +126,7 @@ static void check_forms(gasnet_node_t to)
     int style;
     size_t len;
 
-    gasnet_memset(to, aq_test_base(to), PAINT, SMALL + 64 + 2 * GUARD);
+    gasnet_memset(to, aq_test_base(to), PAINT, SMALL + 64 + 2 * CANARY);
     for (style = 0; style < STYLES; style++) {
         rule(names[style]);
         for (len = 0; len <= SMALL; len += aq_test_quick ? 7 : 1)

@@ -55,7 +55,7 @@ static void finish(int way, gasnet_handle_t *h)
 
     while (!none_left(h)) {
         void *before[COUNT];
-        int i, gone = 0;
+        int i, unmapped = 0;
 
         memcpy(before, h, sizeof(before));
         switch (way) {
@@ -83,11 +83,11 @@ static void finish(int way, gasnet_handle_t *h)
             break;
         }
         for (i = 0; i < COUNT; i++)
-            gone += before[i] != NULL && h[i] == GASNET_INVALID_HANDLE;
+            unmapped += before[i] != NULL && h[i] == GASNET_INVALID_HANDLE;
         if (way < 3)
             AQ_CHECK_EQ(rc, none_left(h) ? GASNET_OK : GASNET_ERR_NOT_READY);
         else
-            AQ_CHECK_EQ(rc, gone > 0 ? GASNET_OK : GASNET_ERR_NOT_READY);
+            AQ_CHECK_EQ(rc, unmapped > 0 ? GASNET_OK : GASNET_ERR_NOT_READY);
         aq_test_yield();
         if (++rounds > 100000000)
             aq_test_die(__FILE__, __LINE__, "handles never finished, way %d", way);

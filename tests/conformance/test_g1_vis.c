@@ -6,9 +6,9 @@
  */
 #include "aq_test_g1.h"
 
-enum { SIZE = 20000, PIECES = 24, LEVELS = 20, PAINT = 0x5a };
+enum { SIZE = 20000, FRAGMENTS = 24, LEVELS = 20, PAINT = 0x5a };
 
-static unsigned char mine[SIZE], model[SIZE], there[SIZE];
+static unsigned char ours[SIZE], model[SIZE], remote_addr[SIZE];
 static uint64_t random_state = 4711;
 
 static size_t below(size_t n)
@@ -39,7 +39,7 @@ static size_t cut(gasnet_memvec_t *list, unsigned char *base, size_t total, size
     size_t n = 0, at = below(50);
 
     while (total > 0) {
-        size_t len = even != 0 ? even : n == PIECES - 1 ? total : below(total + 1);
+        size_t len = even != 0 ? even : n == FRAGMENTS - 1 ? total : below(total + 1);
 
         list[n].addr =
             len > 0 ? base + at : NULL; /* the address of an empty piece is not looked at */
@@ -76,20 +76,20 @@ static void moved(gasnet_memvec_t *list, size_t n, unsigned char *from, unsigned
 /* Fresh contents on both sides; what a put leaves there or a get here is known to the model. */
 static void prepare(gasnet_node_t node, bool is_put)
 {
-    memset(there, PAINT, SIZE);
-    aq_test_fill(mine, SIZE, 1);
+    memset(remote_addr, PAINT, SIZE);
+    aq_test_fill(ours, SIZE, 1);
     if (!is_put) {
-        aq_test_fill(there, SIZE, 2);
-        memset(mine, PAINT, SIZE);
+        aq_test_fill(remote_addr, SIZE, 2);
+        memset(ours, PAINT, SIZE);
     }
-    gasnet_put_bulk(node, aq_test_base(node), there, SIZE);
-    memcpy(model, is_put ? there : mine, SIZE);
+    gasnet_put_bulk(node, aq_test_base(node), remote_addr, SIZE);
+    memcpy(model, is_put ? remote_addr : ours, SIZE);
 }
 
 static void compare(gasnet_node_t node, bool is_put, const char *what)
 {
-    gasnet_get_bulk(there, node, aq_test_base(node), SIZE);
-    if (memcmp(is_put ? there : mine, model, SIZE) != 0)
+    gasnet_get_bulk(remote_addr, node, aq_test_base(node), SIZE);
+    if (memcmp(is_put ? remote_addr : ours, model, SIZE) != 0)
         aq_test_fail(__FILE__, __LINE__, "%s differs from the model", what);
 }
 
@@ -134,20 +134,20 @@ static gasnet_handle_t indexed(int style, bool is_put, gasnet_node_t node, size_
 /* even: 0 for vector, else indexed with pieces of even and 2 * even bytes. */
 static void check_lists(gasnet_node_t node, int style, bool is_put, size_t even)
 {
-    gasnet_memvec_t d[PIECES], s[PIECES];
-    void *dl[PIECES], *sl[PIECES];
-    const size_t total = even != 0 ? 2 * even * below(PIECES / 2) : below(6000);
+    gasnet_memvec_t d[FRAGMENTS], s[FRAGMENTS];
+    void *dl[FRAGMENTS], *sl[FRAGMENTS];
+    const size_t total = even != 0 ? 2 * even * below(FRAGMENTS / 2) : below(6000);
     unsigned char *remote = aq_test_base(node);
     gasnet_handle_t h;
     size_t nd, ns, i;
 
     prepare(node, is_put);
     nd = cut(d, model, total, even);
-    ns = cut(s, is_put ? mine : there, total, 2 * even);
+    ns = cut(s, is_put ? ours : remote_addr, total, 2 * even);
     lay(d, s, ns);
-    moved(d, nd, model, is_put ? remote : mine);
+    moved(d, nd, model, is_put ? remote : ours);
     if (!is_put)
-        moved(s, ns, there, remote);
+        moved(s, ns, remote_addr, remote);
     for (i = 0; i < nd; i++)
         dl[i] = d[i].addr;
     for (i = 0; i < ns; i++)
@@ -213,11 +213,11 @@ static void check_section(gasnet_node_t node, int style, bool is_put, const size
     prepare(node, is_put);
     make_strides(ds, count, levels);
     make_strides(ss, count, levels);
-    copy_section(model + 3, ds, (is_put ? mine : there) + 5, ss, count, levels);
+    copy_section(model + 3, ds, (is_put ? ours : remote_addr) + 5, ss, count, levels);
     if (style == REGION)
         gasnet_begin_nbi_accessregion();
-    h = strided(style, is_put, node, (is_put ? remote : mine) + 3, levels > 0 ? ds : NULL,
-                (is_put ? mine : remote) + 5, levels > 0 ? ss : NULL, count, levels);
+    h = strided(style, is_put, node, (is_put ? remote : ours) + 3, levels > 0 ? ds : NULL,
+                (is_put ? ours : remote) + 5, levels > 0 ? ss : NULL, count, levels);
     memset(ds, 0, sizeof(ds)); /* ours again at once */
     memset(ss, 0, sizeof(ss));
     finish(style, h);

@@ -74,7 +74,7 @@ static void check_errors(void)
 static int fill_rest(int count)
 {
     gex_AM_Entry_t *table = calloc((size_t)count, sizeof(*table));
-    int i, least = 255;
+    int i, min = 255;
 
     for (i = 0; i < count; i++)
         table[i] = (gex_AM_Entry_t)AQ_ENTRY(0, hit, AQ_SQ, 0);
@@ -82,10 +82,10 @@ static int fill_rest(int count)
     for (i = 0; i < count; i++) {
         if (i > 0)
             AQ_CHECK(table[i].gex_index < table[i - 1].gex_index);
-        least = table[i].gex_index < least ? table[i].gex_index : least;
+        min = table[i].gex_index < min ? table[i].gex_index : min;
     }
     free(table);
-    return least;
+    return min;
 }
 
 int main(int argc, char **argv)

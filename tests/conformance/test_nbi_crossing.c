@@ -8,7 +8,7 @@
 
 enum { LEN = 128 * 1024, PLACES = 4, OPS = 200 };
 
-static char *mine, *got;
+static char *ours, *got;
 
 static char *place(gex_Rank_t to, int part, int i)
 {
@@ -22,7 +22,7 @@ static int puts_to(gex_Rank_t to, gex_Flags_t flags)
 
     for (int i = 0; i < OPS; i++)
         started += gex_RMA_PutNBI(aq_test_tm, to, place(to, 1, i),
-                                  mine + (size_t)(i % PLACES) * LEN, LEN, GEX_EVENT_DEFER, flags)
+                                  ours + (size_t)(i % PLACES) * LEN, LEN, GEX_EVENT_DEFER, flags)
                    == 0;
     return started;
 }
@@ -65,18 +65,18 @@ static void round_with(gex_Flags_t flags)
 int main(int argc, char **argv)
 {
     aq_test_start(&argc, &argv, 2);
-    mine = malloc((size_t)PLACES * LEN);
+    ours = malloc((size_t)PLACES * LEN);
     got = malloc((size_t)PLACES * LEN);
     aq_test_segment(2 * PLACES * LEN);
     for (int i = 0; i < PLACES; i++) {
-        aq_test_fill(mine + (size_t)i * LEN, LEN, 1000 * aq_test_me + (uint64_t)i);
+        aq_test_fill(ours + (size_t)i * LEN, LEN, 1000 * aq_test_me + (uint64_t)i);
         aq_test_fill(place(aq_test_me, 0, i), LEN, 1000 * aq_test_me + (uint64_t)i);
     }
     rule("extended 6.4: large implicit transfers cross each other");
     round_with(0);
     rule("extended 6.4: the same with GEX_FLAG_IMMEDIATE, as far as they start");
     round_with(GEX_FLAG_IMMEDIATE);
-    free(mine);
+    free(ours);
     free(got);
     return aq_test_finish();
 }

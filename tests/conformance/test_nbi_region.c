@@ -189,26 +189,28 @@ static uint64_t *word(gex_Rank_t to, int i)
  * use messages. */
 static int try_member(gex_Rank_t to, int member, int i)
 {
-    void *there = word(to, i), *out_word = &words[i], *in_word = &found[i];
+    void *remote_addr = word(to, i), *out_word = &words[i], *in_word = &found[i];
 
     switch (member) {
     case BY_PUT:
-        return gex_RMA_PutNBI(aq_test_tm, to, there, out_word, 8, GEX_EVENT_DEFER,
+        return gex_RMA_PutNBI(aq_test_tm, to, remote_addr, out_word, 8, GEX_EVENT_DEFER,
                               GEX_FLAG_IMMEDIATE);
     case BY_PUT_VAL:
-        return gex_RMA_PutNBIVal(aq_test_tm, to, there, words[i], 8, GEX_FLAG_IMMEDIATE);
+        return gex_RMA_PutNBIVal(aq_test_tm, to, remote_addr, words[i], 8, GEX_FLAG_IMMEDIATE);
     case BY_GET:
-        return gex_RMA_GetNBI(aq_test_tm, in_word, to, there, 8, GEX_FLAG_IMMEDIATE);
+        return gex_RMA_GetNBI(aq_test_tm, in_word, to, remote_addr, 8, GEX_FLAG_IMMEDIATE);
     case BY_VIS_PUT:
-        return gex_VIS_IndexedPutNBI(aq_test_tm, to, 1, &there, 8, 1, &out_word, 8,
+        return gex_VIS_IndexedPutNBI(aq_test_tm, to, 1, &remote_addr, 8, 1, &out_word, 8,
                                      GEX_FLAG_IMMEDIATE);
     case BY_VIS_GET:
-        return gex_VIS_IndexedGetNBI(aq_test_tm, 1, &in_word, 8, to, 1, &there, 8,
+        return gex_VIS_IndexedGetNBI(aq_test_tm, 1, &in_word, 8, to, 1, &remote_addr, 8,
                                      GEX_FLAG_IMMEDIATE);
     case BY_ATOMIC:
-        return gex_AD_OpNBI_U64(ad, NULL, to, there, GEX_OP_ADD, words[i], 0, GEX_FLAG_IMMEDIATE);
+        return gex_AD_OpNBI_U64(ad, NULL, to, remote_addr, GEX_OP_ADD, words[i], 0,
+                                GEX_FLAG_IMMEDIATE);
     case BY_FETCHING:
-        return gex_AD_OpNBI_U64(ad, in_word, to, there, GEX_OP_FADD, 0, 0, GEX_FLAG_IMMEDIATE);
+        return gex_AD_OpNBI_U64(ad, in_word, to, remote_addr, GEX_OP_FADD, 0, 0,
+                                GEX_FLAG_IMMEDIATE);
     default:
         return gex_AM_RequestMedium0(aq_test_tm, to, H_COUNT, message, sizeof(message),
                                      GEX_EVENT_GROUP, GEX_FLAG_IMMEDIATE);

@@ -14,7 +14,7 @@ enum {
     LREP = LREQ + 17,
     FORMS = 4,
     ROUNDS = 2 * FORMS,
-    MOST = 640
+    HIGHEST = 640
 };
 
 static aq_test_count_t
@@ -28,7 +28,7 @@ static gex_AM_Arg_t value(int n, int i, int what)
 
 static size_t length(int n, int what)
 {
-    return (size_t)(n * 37 + what * 5) % MOST;
+    return (size_t)(n * 37 + what * 5) % HIGHEST;
 }
 
 /* 64 bits wide, with something above the 32 that are sent. */
@@ -55,7 +55,7 @@ static int check_message(int n, const gex_AM_Arg_t *got, int what, const void *b
 /* Where the long message number i of round `round` goes, and the answer to it. */
 static char *slot(gex_Rank_t rank, int round, int k, int n, int answer)
 {
-    return (char *)aq_test_base(rank) + (size_t)(((round * 2 + k) * 17 + n) * 2 + answer) * MOST;
+    return (char *)aq_test_base(rank) + (size_t)(((round * 2 + k) * 17 + n) * 2 + answer) * HIGHEST;
 }
 
 /* Makes the payload at its place, and checks what was negotiated. */
@@ -93,7 +93,7 @@ static void fill(gex_AM_SrcDesc_t sd, const void *client, int n, int what)
 #define SENDERS(N)                                                                                 \
     static void request_m_##N(gex_Rank_t to, int form, int ours)                                   \
     {                                                                                              \
-        char data[MOST];                                                                           \
+        char data[HIGHEST];                                                                        \
         uint64_t v[17];                                                                            \
         const size_t len = length(N, 0);                                                           \
         const gex_AM_Index_t h = MREQ + N;                                                         \
@@ -106,7 +106,7 @@ static void fill(gex_AM_SrcDesc_t sd, const void *client, int n, int what)
     }                                                                                              \
     static void request_l_##N(gex_Rank_t to, int form, int ours, char *dest)                       \
     {                                                                                              \
-        char data[MOST];                                                                           \
+        char data[HIGHEST];                                                                        \
         uint64_t v[17];                                                                            \
         const size_t len = length(N, 2);                                                           \
         const gex_AM_Index_t h = LREQ + N;                                                         \
@@ -126,7 +126,7 @@ AQ_EACH(SENDERS)
         const gex_AM_Arg_t got[17] = { 0 AQ_NAMES(N) };                                           \
         const int turn = check_message(N, got + 1, 0, buf, nbytes), form = turn % FORMS;          \
         const int ours = turn / FORMS % 2;                                                        \
-        char data[MOST];                                                                          \
+        char data[HIGHEST];                                                                       \
         uint64_t v[17];                                                                           \
         const size_t len = length(N, 1);                                                          \
         const gex_AM_Index_t h = MREP + N;                                                        \
@@ -148,7 +148,7 @@ AQ_EACH(SENDERS)
         const gex_AM_Arg_t got[17] = { 0 AQ_NAMES(N) };                                           \
         const int turn = check_message(N, got + 1, 2, buf, nbytes), form = turn % FORMS;          \
         const int ours = turn / FORMS % 2;                                                        \
-        char data[MOST], *dest;                                                                   \
+        char data[HIGHEST], *dest;                                                                \
         uint64_t v[17];                                                                           \
         const size_t len = length(N, 3);                                                          \
         const gex_AM_Index_t h = LREP + N;                                                        \
@@ -156,7 +156,7 @@ AQ_EACH(SENDERS)
         gex_AM_SrcDesc_t sd;                                                                      \
         gex_Token_Info(token, &info, GEX_TI_SRCRANK);                                             \
         dest = (char *)aq_test_base(info.gex_srcrank)                                             \
-               + ((char *)buf - (char *)aq_test_base(aq_test_me)) + MOST;                         \
+               + ((char *)buf - (char *)aq_test_base(aq_test_me)) + HIGHEST;                      \
         sd = gex_AM_PrepareReplyLong(token, ours ? NULL : data, len, len, form % 2 ? dest : NULL, \
                                      ours ? NULL : GEX_EVENT_NOW, 0, N);                          \
         make_args(N, v, 3);                                                                       \
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
 
     aq_test_start(&argc, &argv, 1);
     aq_test_handlers(table, AQ_LENGTH(table));
-    aq_test_segment((size_t)ROUNDS * 2 * 17 * 2 * MOST);
+    aq_test_segment((size_t)ROUNDS * 2 * 17 * 2 * HIGHEST);
     rule("core 21.2: CommitRequestMedium0..16, four forms, both buffers: arguments and payload "
          "intact");
     for (round = 0; round < ROUNDS; round++)

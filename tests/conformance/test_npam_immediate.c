@@ -6,7 +6,7 @@
  */
 #include "aq_test.h"
 
-enum { H_M = AQ_TEST_FREE, H_L, H_REP, BURST = 2000, LEN = 20000, PLACE = 1 << 16 };
+enum { H_M = AQ_TEST_FREE, H_L, H_REP, BATCH = 2000, LEN = 20000, PLACE = 1 << 16 };
 
 static aq_test_count_t mediums, longs, replies;
 
@@ -54,13 +54,13 @@ static gex_AM_Entry_t table[] = {
 static gex_AM_SrcDesc_t prepare(int kind, gex_Rank_t to, const void *buf, gex_Event_t *event,
                                 gex_Flags_t flags)
 {
-    const size_t limit = gex_AM_LUBRequestMedium(), most = limit < LEN ? limit : LEN;
+    const size_t limit = gex_AM_LUBRequestMedium(), upper = limit < LEN ? limit : LEN;
 
     switch (kind) {
     case 0:
         return gex_AM_PrepareRequestMedium(aq_test_tm, to, NULL, 0, LEN, NULL, flags, 0);
     case 1:
-        return gex_AM_PrepareRequestMedium(aq_test_tm, to, NULL, most, LEN, NULL, flags, 0);
+        return gex_AM_PrepareRequestMedium(aq_test_tm, to, NULL, upper, LEN, NULL, flags, 0);
     case 2:
         return gex_AM_PrepareRequestMedium(aq_test_tm, to, buf, LEN / 2, LEN, event, flags, 0);
     default:
@@ -103,7 +103,7 @@ static int attempt(int kind, gex_Rank_t to, const void *buf, gex_Flags_t flags)
     return 1;
 }
 
-static void burst(gex_Rank_t to, int kind, const void *buf, int count)
+static void bunch(gex_Rank_t to, int kind, const void *buf, int count)
 {
     int sent, tries, rc;
 
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
     gex_Rank_t k;
 
     aq_test_start(&argc, &argv, 1);
-    count = aq_test_quick ? BURST / 20 : BURST;
+    count = aq_test_quick ? BATCH / 20 : BATCH;
     aq_test_handlers(table, AQ_LENGTH(table));
     aq_test_segment(PLACE);
     aq_test_fill(buf, LEN, 3);
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
          "at all");
     for (k = 0; k < 2; k++)
         for (kind = 0; kind < 4; kind++)
-            burst(aq_test_peer(k), kind, buf, count);
+            bunch(aq_test_peer(k), kind, buf, count);
     aq_test_wait(&mediums, 6 * count);
     aq_test_wait(&longs, 2 * count);
     rule("core 30.14: a declined Prepare or Commit of a reply is not a reply; each request got "

@@ -79,11 +79,11 @@ static gex_AM_Entry_t table[] = {
     AQ_ENTRY(H_LONG_REP, h_answer, AQ_LP, 1),
 };
 
-static gex_AM_SrcDesc_t prepare(int is_long, gex_Rank_t to, const void *client, size_t least,
+static gex_AM_SrcDesc_t prepare(int is_long, gex_Rank_t to, const void *client, size_t min,
                                 size_t max, gex_Event_t *lc)
 {
-    return is_long ? gex_AM_PrepareRequestLong(aq_test_tm, to, client, least, max, NULL, lc, 0, 1)
-                   : gex_AM_PrepareRequestMedium(aq_test_tm, to, client, least, max, lc, 0, 1);
+    return is_long ? gex_AM_PrepareRequestLong(aq_test_tm, to, client, min, max, NULL, lc, 0, 1)
+                   : gex_AM_PrepareRequestMedium(aq_test_tm, to, client, min, max, lc, 0, 1);
 }
 
 static void cancel(int is_long, gex_AM_SrcDesc_t sd)
@@ -92,19 +92,19 @@ static void cancel(int is_long, gex_AM_SrcDesc_t sd)
 }
 
 /* least, most and what comes of them; the buffer is written from end to end. */
-static void check_bounds(int is_long, gex_Rank_t to, size_t least, size_t max)
+static void check_bounds(int is_long, gex_Rank_t to, size_t min, size_t max)
 {
-    gex_AM_SrcDesc_t sd = prepare(is_long, to, NULL, least, max, NULL);
+    gex_AM_SrcDesc_t sd = prepare(is_long, to, NULL, min, max, NULL);
     const size_t size = gex_AM_SrcDescSize(sd);
 
     AQ_CHECK(sd != GEX_AM_SRCDESC_NO_OP);
-    AQ_CHECK(least <= size && size <= max);
+    AQ_CHECK(min <= size && size <= max);
     AQ_CHECK_EQ((uintptr_t)gex_AM_SrcDescAddr(sd) % 16, 0);
     if (size > 0)
         memset(gex_AM_SrcDescAddr(sd), 0x3c, size);
     cancel(is_long, sd);
-    sd = prepare(is_long, to, table, least, max, GEX_EVENT_NOW); /* not read before Commit */
-    AQ_CHECK(least <= gex_AM_SrcDescSize(sd) && gex_AM_SrcDescSize(sd) <= max);
+    sd = prepare(is_long, to, table, min, max, GEX_EVENT_NOW); /* not read before Commit */
+    AQ_CHECK(min <= gex_AM_SrcDescSize(sd) && gex_AM_SrcDescSize(sd) <= max);
     AQ_CHECK_PTR(gex_AM_SrcDescAddr(sd), table);
     cancel(is_long, sd);
 }
@@ -168,28 +168,28 @@ static void check_lc(gex_Rank_t to)
 static void check_dest(gex_Rank_t to)
 {
     char *dest = (char *)aq_test_base(to) + 2 * SLOT,
-         *mine = (char *)aq_test_base(aq_test_me) + 2 * SLOT;
+         *ours = (char *)aq_test_base(aq_test_me) + 2 * SLOT;
     gex_AM_SrcDesc_t sd;
 
-    memset(mine, 0x11, SLOT);
+    memset(ours, 0x11, SLOT);
     aq_test_barrier();
     rule("core 21: a cancelled Long with a library buffer and a known destination leaves it alone");
     sd = gex_AM_PrepareRequestLong(aq_test_tm, to, NULL, LEN, LEN, dest, NULL, 0, 1);
     memset(gex_AM_SrcDescAddr(sd), 0x22, LEN);
     AQ_CHECK_EQ(gex_AM_CancelRequestLong(sd, 0), 0);
     aq_test_barrier();
-    AQ_CHECK(aq_test_all(mine, 0x11, SLOT));
+    AQ_CHECK(aq_test_all(ours, 0x11, SLOT));
     aq_test_barrier();
     rule("core 20.4: a Long writes nbytes at its destination, not what the buffer held beyond");
     sd = gex_AM_PrepareRequestLong(aq_test_tm, to, NULL, 1, 2 * LEN, dest, NULL, 0, 1);
     aq_test_fill(gex_AM_SrcDescAddr(sd), gex_AM_SrcDescSize(sd), 11);
     gex_AM_CommitRequestLong1(sd, H_LONG, 100, dest, 11);
     aq_test_wait(&arrived, 5);
-    AQ_CHECK(aq_test_all(mine + 100, 0x11, SLOT - 100));
+    AQ_CHECK(aq_test_all(ours + 100, 0x11, SLOT - 100));
     rule("core 21.2: a Commit of nothing may name no destination in spite of a hint");
     sd = gex_AM_PrepareRequestLong(aq_test_tm, to, NULL, LEN, LEN, dest, NULL, 0, 1);
     gex_AM_CommitRequestLong1(sd, H_LONG, 0, NULL, 12);
-    sd = gex_AM_PrepareRequestLong(aq_test_tm, to, mine, LEN, LEN, dest, GEX_EVENT_NOW, 0, 1);
+    sd = gex_AM_PrepareRequestLong(aq_test_tm, to, ours, LEN, LEN, dest, GEX_EVENT_NOW, 0, 1);
     gex_AM_CommitRequestLong1(sd, H_LONG, 0, NULL, 12);
     aq_test_wait(&arrived, 7);
 }
@@ -204,9 +204,9 @@ static void check_reuse(gex_Rank_t to)
     rule("core 21.3: cancelling over and over, all kinds and sizes, loses no buffer");
     for (i = 0; i < turns; i++) {
         const size_t len = (size_t)i * 7 % 70000;
-        const size_t least = len < gex_AM_LUBRequestMedium() ? len : 0;
+        const size_t min = len < gex_AM_LUBRequestMedium() ? len : 0;
 
-        sd = prepare(i % 2, to, i % 3 ? NULL : data, i % 3 ? least : 0, len,
+        sd = prepare(i % 2, to, i % 3 ? NULL : data, i % 3 ? min : 0, len,
                      i % 3 ? NULL : GEX_EVENT_NOW);
         cancel(i % 2, sd);
     }

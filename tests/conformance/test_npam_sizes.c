@@ -9,7 +9,7 @@
 enum { H_MED = AQ_TEST_FREE, H_MED_REP, H_LONG, H_LONG_REP, SMALL = 200 };
 
 static aq_test_count_t requests, replies;
-static char *room;  /* a client's buffer, at any alignment */
+static char *space; /* a client's buffer, at any alignment */
 static size_t part; /* of the segment, for one sender */
 
 /* Where the sender at distance k writes here; replies go to the second half. */
@@ -84,7 +84,7 @@ static gex_AM_Entry_t table[] = {
 /* more: bytes prepared beyond those committed */
 static int send_medium(gex_Rank_t k, size_t size, int ours, size_t more)
 {
-    char *client = ours ? NULL : room + size % 16;
+    char *client = ours ? NULL : space + size % 16;
     gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(
         aq_test_tm, aq_test_peer(k), client, size, size + more, ours ? NULL : GEX_EVENT_NOW, 0, 1);
 
@@ -99,7 +99,7 @@ static int send_medium(gex_Rank_t k, size_t size, int ours, size_t more)
 /* Long messages take turns: the place at the target is one. */
 static int send_long(gex_Rank_t k, size_t size, int ours, size_t more, int sent)
 {
-    char *client = ours ? NULL : room + size % 16, *dest = place(aq_test_peer(k), k, 0);
+    char *client = ours ? NULL : space + size % 16, *dest = place(aq_test_peer(k), k, 0);
     gex_AM_SrcDesc_t sd =
         gex_AM_PrepareRequestLong(aq_test_tm, aq_test_peer(k), client, size, size + more,
                                   size % 3 ? dest : NULL, ours ? NULL : GEX_EVENT_NOW, 0, 2);
@@ -151,7 +151,7 @@ int main(int argc, char **argv)
     AQ_CHECK(max >= 512);
     part = max;
     aq_test_segment(4 * part);
-    room = malloc(gex_AM_MaxRequestMedium(aq_test_tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 1) + 64);
+    space = malloc(gex_AM_MaxRequestMedium(aq_test_tm, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 1) + 64);
     rule("core 21: Medium payloads of 0..200 bytes from both kinds of buffer, and back");
     for (size = 0; size <= SMALL; size++)
         for (k = 0; k < 2; k++)
@@ -176,6 +176,6 @@ int main(int argc, char **argv)
                 k, limit(1, 1, aq_test_peer(k)) < part ? limit(1, 1, aq_test_peer(k)) : part, ours,
                 0, sent);
         }
-    free(room);
+    free(space);
     return aq_test_finish();
 }

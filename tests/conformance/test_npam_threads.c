@@ -18,11 +18,11 @@ enum {
     H_ANS,
     H_CROWD_M,
     H_CROWD_L,
-    H_HEARD
+    H_SEEN
 };
 
 static aq_test_count_t asked, answered[THREADS];
-static aq_test_count_t heard;
+static aq_test_count_t seen;
 static pthread_barrier_t meeting, assembly;
 static int sends;
 
@@ -49,19 +49,19 @@ static void h_ans(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t thre
 static void h_crowd(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t seed)
 {
     AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)seed));
-    gex_AM_ReplyShort0(token, H_HEARD, 0);
+    gex_AM_ReplyShort0(token, H_SEEN, 0);
 }
 
-static void h_heard(gex_Token_t token)
+static void h_seen(gex_Token_t token)
 {
     (void)token;
-    atomic_fetch_add(&heard, 1);
+    atomic_fetch_add(&seen, 1);
 }
 
 static gex_AM_Entry_t table[] = {
     AQ_ENTRY(H_ASK, h_ask, AQ_MQ, 2),       AQ_ENTRY(H_ANS, h_ans, AQ_MP, 2),
     AQ_ENTRY(H_CROWD_M, h_crowd, AQ_MQ, 1), AQ_ENTRY(H_CROWD_L, h_crowd, AQ_LQ, 1),
-    AQ_ENTRY(H_HEARD, h_heard, AQ_SP, 0),
+    AQ_ENTRY(H_SEEN, h_seen, AQ_SP, 0),
 };
 
 static void *sender(void *arg)
@@ -186,7 +186,7 @@ int main(int argc, char **argv)
          "have one");
     for (i = 1; i <= (aq_test_quick ? 1 : 3); i++) {
         aq_test_threads(CROWD, crowd);
-        aq_test_wait(&heard, i * (2 * CROWD - 1));
+        aq_test_wait(&seen, i * (2 * CROWD - 1));
     }
     rule("core 7: a thread that ends between Prepare and Commit takes no buffer with it");
     if (gex_AM_MaxRequestMedium(aq_test_tm, GEX_RANK_INVALID, NULL, GEX_FLAG_AM_PREPARE_LEAST_ALLOC,

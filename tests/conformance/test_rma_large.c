@@ -12,24 +12,24 @@ static char *src, *dst;
 
 static void one_way(gex_Rank_t to, size_t len, uint64_t seed)
 {
-    char *there = (char *)aq_test_base(to) + 5;
+    char *remote_addr = (char *)aq_test_base(to) + 5;
     gex_Event_t evs[2];
 
     aq_test_fill(src + 3, len, seed);
     memset(dst, 0x42, len + 16);
-    gex_RMA_PutBlocking(aq_test_tm, to, there, src + 3, len, 0);
-    gex_RMA_GetBlocking(aq_test_tm, dst + 7, to, there, len, 0);
+    gex_RMA_PutBlocking(aq_test_tm, to, remote_addr, src + 3, len, 0);
+    gex_RMA_GetBlocking(aq_test_tm, dst + 7, to, remote_addr, len, 0);
     AQ_CHECK(aq_test_same(dst + 7, len, seed));
     AQ_CHECK(aq_test_all(dst, 0x42, 7) && aq_test_all(dst + 7 + len, 0x42, 9));
     /* Two halves at once, explicit; then backwards, implicit. */
     aq_test_fill(src + 3, len, seed + 1);
-    evs[0] = gex_RMA_PutNB(aq_test_tm, to, there, src + 3, len / 2, GEX_EVENT_DEFER, 0);
-    evs[1] = gex_RMA_PutNB(aq_test_tm, to, there + len / 2, src + 3 + len / 2, len - len / 2,
+    evs[0] = gex_RMA_PutNB(aq_test_tm, to, remote_addr, src + 3, len / 2, GEX_EVENT_DEFER, 0);
+    evs[1] = gex_RMA_PutNB(aq_test_tm, to, remote_addr + len / 2, src + 3 + len / 2, len - len / 2,
                            GEX_EVENT_NOW, 0);
     gex_Event_WaitAll(evs, 2, 0);
     memset(dst, 0, len);
-    gex_RMA_GetNBI(aq_test_tm, dst + len / 2, to, there + len / 2, len - len / 2, 0);
-    gex_RMA_GetNBI(aq_test_tm, dst, to, there, len / 2, 0);
+    gex_RMA_GetNBI(aq_test_tm, dst + len / 2, to, remote_addr + len / 2, len - len / 2, 0);
+    gex_RMA_GetNBI(aq_test_tm, dst, to, remote_addr, len / 2, 0);
     gex_NBI_Wait(GEX_EC_GET, 0);
     AQ_CHECK(aq_test_same(dst, len, seed + 1));
 }

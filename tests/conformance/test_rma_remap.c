@@ -19,12 +19,12 @@
 #define MREMAP_MAYMOVE 1
 #endif
 
-enum { PAGE = 4096, HALF_MAX = 160 * 1024, THREADS = 4, ROUNDS = 2000, LEAST = 40 };
+enum { PAGE = 4096, HALF_MAX = 160 * 1024, THREADS = 4, ROUNDS = 2000, LOWEST = 40 };
 
 /* One thread's: where it transfers to, and when it stops. */
-struct lane {
+struct channel {
     gex_Rank_t to;
-    char *there;
+    char *remote_addr;
     uint64_t seed;
     double end;
     int round, rounds;
@@ -38,41 +38,42 @@ static double seconds_each(void)
     return !aq_test_quick && conduit != NULL && strcmp(conduit, "ibv") == 0 ? 0.6 : 0.15;
 }
 
-static struct lane lane_start(int thread)
+static struct channel channel_start(int thread)
 {
-    struct lane lane = { .to = aq_test_peer(1),
-                         .seed = (uint64_t)aq_test_me * 1000 + (uint64_t)thread };
+    struct channel channel = { .to = aq_test_peer(1),
+                               .seed = (uint64_t)aq_test_me * 1000 + (uint64_t)thread };
 
-    lane.there = (char *)aq_test_base(lane.to) + (size_t)thread * HALF_MAX;
-    lane.end = aq_test_clock() + seconds_each();
-    lane.rounds = aq_test_quick ? LEAST : ROUNDS;
-    return lane;
+    channel.remote_addr = (char *)aq_test_base(channel.to) + (size_t)thread * HALF_MAX;
+    channel.end = aq_test_clock() + seconds_each();
+    channel.rounds = aq_test_quick ? LOWEST : ROUNDS;
+    return channel;
 }
 
 /* Thousands of rounds, fewer on a slow machine. */
-static bool lane_goes_on(struct lane *lane)
+static bool channel_goes_on(struct channel *channel)
 {
-    lane->round++;
-    return lane->round <= LEAST || (lane->round <= lane->rounds && aq_test_clock() < lane->end);
+    channel->round++;
+    return channel->round <= LOWEST
+           || (channel->round <= channel->rounds && aq_test_clock() < channel->end);
 }
 
 /* Half of what a mapping holds: a few pages mostly, at times more than any buffer of a conduit. */
-static size_t lane_half(struct lane *lane)
+static size_t channel_half(struct channel *channel)
 {
-    const uint64_t dice = aq_test_random(&lane->seed);
+    const uint64_t dice = aq_test_random(&channel->seed);
 
     return (size_t)(dice % 8 != 0 ? PAGE * (1 + dice / 8 % 6)
                                   : PAGE * (1 + dice / 8 % (HALF_MAX / PAGE)));
 }
 
 /* From the first half of the memory to the peer, and back to the second half. */
-static void there_and_back(struct lane *lane, char *memory, size_t half)
+static void round_trip(struct channel *channel, char *memory, size_t half)
 {
-    const uint64_t seed = aq_test_random(&lane->seed);
+    const uint64_t seed = aq_test_random(&channel->seed);
 
     aq_test_fill(memory, half, seed);
-    gex_RMA_PutBlocking(aq_test_tm, lane->to, lane->there, memory, half, 0);
-    gex_RMA_GetBlocking(aq_test_tm, memory + half, lane->to, lane->there, half, 0);
+    gex_RMA_PutBlocking(aq_test_tm, channel->to, channel->remote_addr, memory, half, 0);
+    gex_RMA_GetBlocking(aq_test_tm, memory + half, channel->to, channel->remote_addr, half, 0);
     AQ_CHECK(aq_test_same(memory + half, half, seed));
 }
 
@@ -88,119 +89,119 @@ static char *map_at(void *place, size_t size, int flags)
 
 /* --- what happens to the memory; each in one thread, then in several --- */
 
-static void anew(struct lane *lane)
+static void anew(struct channel *channel)
 {
     char *place = NULL;
 
-    while (lane_goes_on(lane)) {
-        const size_t half = lane_half(lane);
+    while (channel_goes_on(channel)) {
+        const size_t half = channel_half(channel);
         char *memory = map_at(place, 2 * half, 0);
 
-        there_and_back(lane, memory, half);
-        there_and_back(lane, memory, half);
+        round_trip(channel, memory, half);
+        round_trip(channel, memory, half);
         syscall(SYS_munmap, memory, 2 * half);
         place = memory; /* in one thread it is given out again */
     }
 }
 
-static void replaced(struct lane *lane)
+static void replaced(struct channel *channel)
 {
     const size_t half = 4 * PAGE;
     char *memory = map_at(NULL, 2 * half, 0);
 
-    while (lane_goes_on(lane)) {
-        there_and_back(lane, memory, half);
+    while (channel_goes_on(channel)) {
+        round_trip(channel, memory, half);
         map_at(memory, half + PAGE, MAP_FIXED);
     }
     syscall(SYS_munmap, memory, 2 * half);
 }
 
-static void moved(struct lane *lane)
+static void moved(struct channel *channel)
 {
-    while (lane_goes_on(lane)) {
-        const size_t half = lane_half(lane);
+    while (channel_goes_on(channel)) {
+        const size_t half = channel_half(channel);
         char *memory = map_at(NULL, 2 * half, 0), *to = map_at(NULL, 2 * half, 0);
-        const uint64_t seed = aq_test_random(&lane->seed);
+        const uint64_t seed = aq_test_random(&channel->seed);
 
-        there_and_back(lane, memory, half);
-        there_and_back(lane, to, half);
+        round_trip(channel, memory, half);
+        round_trip(channel, to, half);
         aq_test_fill(memory, half, seed);
         AQ_CHECK_EQ(
             syscall(SYS_mremap, memory, 2 * half, 2 * half, MREMAP_MAYMOVE | MREMAP_FIXED, to),
             (intptr_t)to);
         /* the moved memory is the source */
-        gex_RMA_PutBlocking(aq_test_tm, lane->to, lane->there, to, half, 0);
-        gex_RMA_GetBlocking(aq_test_tm, to + half, lane->to, lane->there, half, 0);
+        gex_RMA_PutBlocking(aq_test_tm, channel->to, channel->remote_addr, to, half, 0);
+        gex_RMA_GetBlocking(aq_test_tm, to + half, channel->to, channel->remote_addr, half, 0);
         AQ_CHECK(aq_test_same(to + half, half, seed));
         /* the old place belongs to somebody else */
         memory = map_at(memory, 2 * half, 0);
-        there_and_back(lane, memory, half);
+        round_trip(channel, memory, half);
         syscall(SYS_mremap, to, 2 * half, PAGE, 0); /* shrinks */
-        there_and_back(lane, memory, half);
+        round_trip(channel, memory, half);
         syscall(SYS_munmap, memory, 2 * half);
         syscall(SYS_munmap, to, PAGE);
     }
 }
 
-static void emptied(struct lane *lane)
+static void emptied(struct channel *channel)
 {
     const size_t half = 4 * PAGE;
     char *memory = map_at(NULL, 2 * half, 0);
 
-    while (lane_goes_on(lane)) {
-        there_and_back(lane, memory, half);
+    while (channel_goes_on(channel)) {
+        round_trip(channel, memory, half);
         AQ_CHECK_EQ(syscall(SYS_madvise, memory, half, MADV_DONTNEED), 0);
-        gex_RMA_PutBlocking(aq_test_tm, lane->to, lane->there, memory, half, 0);
-        gex_RMA_GetBlocking(aq_test_tm, memory + half, lane->to, lane->there, half, 0);
+        gex_RMA_PutBlocking(aq_test_tm, channel->to, channel->remote_addr, memory, half, 0);
+        gex_RMA_GetBlocking(aq_test_tm, memory + half, channel->to, channel->remote_addr, half, 0);
         AQ_CHECK(aq_test_all(memory + half, 0, half));
         AQ_CHECK_EQ(syscall(SYS_madvise, memory, 2 * half, MADV_DONTNEED), 0);
-        gex_RMA_GetBlocking(aq_test_tm, memory, lane->to, lane->there, half, 0);
+        gex_RMA_GetBlocking(aq_test_tm, memory, channel->to, channel->remote_addr, half, 0);
         AQ_CHECK(aq_test_all(memory, 0, half));
     }
     syscall(SYS_munmap, memory, 2 * half);
 }
 
-static void allocated(struct lane *lane)
+static void allocated(struct channel *channel)
 {
-    while (lane_goes_on(lane)) {
-        const size_t half = lane_half(lane), other = lane_half(lane);
+    while (channel_goes_on(channel)) {
+        const size_t half = channel_half(channel), other = channel_half(channel);
         char *memory = malloc(2 * half), *more;
 
         if (memory == NULL)
             aq_test_die(__FILE__, __LINE__, "no memory for %zu bytes", 2 * half);
-        there_and_back(lane, memory, half);
+        round_trip(channel, memory, half);
         more = realloc(memory, 2 * half + 2 * other + 300 * 1024);
         if (more == NULL)
             aq_test_die(__FILE__, __LINE__, "no memory for %zu bytes", 2 * half + 2 * other);
-        there_and_back(lane, more + 2 * half, other);
-        there_and_back(lane, more, half);
+        round_trip(channel, more + 2 * half, other);
+        round_trip(channel, more, half);
         free(more);
     }
 }
 
 /* --- the rules --- */
 
-typedef void (*what_t)(struct lane *lane);
+typedef void (*what_t)(struct channel *channel);
 static what_t what;
 
 #if GASNET_PAR
 static void *in_thread(void *arg)
 {
-    struct lane lane = lane_start((int)(intptr_t)arg);
+    struct channel channel = channel_start((int)(intptr_t)arg);
 
-    what(&lane);
+    what(&channel);
     return NULL;
 }
 #endif
 
 static void try_it(const char *name, what_t fn)
 {
-    struct lane lane;
+    struct channel channel;
 
     rule(name);
     what = fn;
-    lane = lane_start(0);
-    what(&lane);
+    channel = channel_start(0);
+    what(&channel);
 #if GASNET_PAR
     aq_test_threads_for(THREADS, in_thread, 10);
 #endif
@@ -211,8 +212,8 @@ static void try_it(const char *name, what_t fn)
 /* The peer's memory is unmapped and mapped as well; its owner announces that by a barrier. */
 static void try_remote(void)
 {
-    struct lane lane = lane_start(0);
-    char *mine = map_at(NULL, HALF_MAX, 0), *place = mine, *remote = NULL;
+    struct channel channel = channel_start(0);
+    char *ours = map_at(NULL, HALF_MAX, 0), *place = ours, *remote = NULL;
     const size_t len = 8 * PAGE;
     char *local = malloc(2 * len);
     int round;
@@ -221,27 +222,28 @@ static void try_remote(void)
         aq_test_die(__FILE__, __LINE__, "no memory for %zu bytes", 2 * len);
     rule("RMA to memory outside any segment: the target maps it anew between transfers");
     for (round = 0; round < (aq_test_quick ? 20 : 200); round++) {
-        const uint64_t seed = aq_test_random(&lane.seed);
+        const uint64_t seed = aq_test_random(&channel.seed);
 
         if (round % 2 == 0)
-            mine = map_at(mine, HALF_MAX, MAP_FIXED);
+            ours = map_at(ours, HALF_MAX, MAP_FIXED);
         else
-            syscall(SYS_madvise, mine, HALF_MAX, MADV_DONTNEED);
-        place = mine;
+            syscall(SYS_madvise, ours, HALF_MAX, MADV_DONTNEED);
+        place = ours;
         memcpy(aq_test_base(aq_test_me), &place, sizeof(place));
         aq_test_barrier();
-        gex_RMA_GetBlocking(aq_test_tm, &remote, lane.to, aq_test_base(lane.to), sizeof(remote), 0);
-        gex_RMA_GetBlocking(aq_test_tm, local, lane.to, remote, len, 0);
+        gex_RMA_GetBlocking(aq_test_tm, &remote, channel.to, aq_test_base(channel.to),
+                            sizeof(remote), 0);
+        gex_RMA_GetBlocking(aq_test_tm, local, channel.to, remote, len, 0);
         AQ_CHECK(aq_test_all(local, 0, len));
         aq_test_fill(local, len, seed);
-        gex_RMA_PutBlocking(aq_test_tm, lane.to, remote, local, len, 0);
-        gex_RMA_GetBlocking(aq_test_tm, local + len, lane.to, remote, len, 0);
+        gex_RMA_PutBlocking(aq_test_tm, channel.to, remote, local, len, 0);
+        gex_RMA_GetBlocking(aq_test_tm, local + len, channel.to, remote, len, 0);
         AQ_CHECK(aq_test_same(local + len, len, seed));
-        AQ_CHECK_EQ(gex_RMA_GetBlockingVal(aq_test_tm, lane.to, remote + len, 8, 0), 0);
+        AQ_CHECK_EQ(gex_RMA_GetBlockingVal(aq_test_tm, channel.to, remote + len, 8, 0), 0);
         aq_test_barrier();
-        AQ_CHECK(!aq_test_all(mine, 0, len)); /* it has arrived here */
+        AQ_CHECK(!aq_test_all(ours, 0, len)); /* it has arrived here */
     }
-    syscall(SYS_munmap, mine, HALF_MAX);
+    syscall(SYS_munmap, ours, HALF_MAX);
     free(local);
     aq_test_barrier();
 }
@@ -249,12 +251,12 @@ static void try_remote(void)
 /* Rank 0 maps memory anew, rank 1 learns of it by a collective of the two, and lets the last rank
  * put into it. */
 enum { H_GO = AQ_TEST_FREE, H_DONE };
-static aq_test_count_t gone, done;
+static aq_test_count_t unmapped, done;
 
 static void on_go(gex_Token_t token)
 {
     (void)token;
-    atomic_fetch_add(&gone, 1);
+    atomic_fetch_add(&unmapped, 1);
 }
 
 static void on_done(gex_Token_t token)
@@ -271,48 +273,48 @@ static void tell(gex_Rank_t rank, gex_AM_Index_t handler)
     gex_AM_RequestShort0(aq_test_tm, rank, handler, 0);
 }
 
-static void round_of_puts(gex_TM_t pair, char *there, char *local, int round)
+static void round_of_puts(gex_TM_t pair, char *remote_addr, char *local, int round)
 {
     const size_t len = 8 * PAGE;
     const uint64_t seed = 1000 + (uint64_t)round;
 
     if (aq_test_me == 0)
-        map_at(there, len, MAP_FIXED);
+        map_at(remote_addr, len, MAP_FIXED);
     if (aq_test_me < 2)
         aq_test_sync(gex_Coll_BarrierNB(pair, 0));
     if (aq_test_me == 1)
         tell(aq_test_n - 1, H_GO);
     if (aq_test_me == aq_test_n - 1) {
-        aq_test_wait(&gone, round);
+        aq_test_wait(&unmapped, round);
         aq_test_fill(local, len, seed);
-        gex_RMA_PutBlocking(aq_test_tm, 0, there, local, len, 0);
+        gex_RMA_PutBlocking(aq_test_tm, 0, remote_addr, local, len, 0);
         tell(0, H_DONE);
     }
     if (aq_test_me == 0) {
         aq_test_wait(&done, round);
-        AQ_CHECK(aq_test_same(there, len, seed));
+        AQ_CHECK(aq_test_same(remote_addr, len, seed));
     }
 }
 
-static void try_told(void)
+static void try_reported(void)
 {
-    char *there = map_at(NULL, HALF_MAX, 0), *mine = there;
+    char *remote_addr = map_at(NULL, HALF_MAX, 0), *ours = remote_addr;
     gex_TM_t pair = GEX_TM_INVALID;
 
     if (aq_test_n < 3)
         return;
     rule("RMA to memory outside any segment: a third rank is told that the target has mapped it "
          "anew");
-    memcpy(aq_test_base(aq_test_me), &there, sizeof(there));
+    memcpy(aq_test_base(aq_test_me), &remote_addr, sizeof(remote_addr));
     aq_test_barrier();
-    gex_RMA_GetBlocking(aq_test_tm, &there, 0, aq_test_base(0), sizeof(there), 0);
+    gex_RMA_GetBlocking(aq_test_tm, &remote_addr, 0, aq_test_base(0), sizeof(remote_addr), 0);
     gex_TM_Split(&pair, aq_test_tm, aq_test_me < 2, (int)aq_test_me, NULL, 0,
                  GEX_FLAG_TM_NO_SCRATCH);
     for (int round = 1; round <= (aq_test_quick ? 20 : 200); round++)
-        round_of_puts(pair, there, mine, round);
+        round_of_puts(pair, remote_addr, ours, round);
     aq_test_barrier();
     gex_TM_Destroy(pair, NULL, 0);
-    syscall(SYS_munmap, mine, HALF_MAX);
+    syscall(SYS_munmap, ours, HALF_MAX);
     aq_test_barrier();
 }
 #endif
@@ -335,7 +337,7 @@ int main(int argc, char **argv)
     try_it("RMA: local memory is allocated and freed in large blocks", allocated);
 #if GASNET_SEGMENT_EVERYTHING
     try_remote();
-    try_told();
+    try_reported();
 #endif
     return aq_test_finish();
 }

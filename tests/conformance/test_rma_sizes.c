@@ -6,9 +6,9 @@
  */
 #include "aq_test.h"
 
-enum { SMALL = 300, ROOM = SMALL + 64, GUARD = 16, PAINT = 0x3c };
+enum { SMALL = 300, SPACE = SMALL + 64, CANARY = 16, PAINT = 0x3c };
 
-static char src[ROOM], got[ROOM + 2 * GUARD];
+static char src[SPACE], got[SPACE + 2 * CANARY];
 
 static void put(int style, gex_Rank_t to, void *dest, const void *from, size_t len)
 {
@@ -49,8 +49,8 @@ static void get(int style, void *dest, gex_Rank_t from, void *remote, size_t len
 static void check_one(gex_Rank_t to, size_t len, int style, uint64_t *random)
 {
     const uint64_t r = aq_test_random(random);
-    char *dest = (char *)aq_test_base(to) + GUARD + r % 32;
-    char *from = src + (r >> 8) % 32, *into = got + GUARD + (r >> 16) % 16;
+    char *dest = (char *)aq_test_base(to) + CANARY + r % 32;
+    char *from = src + (r >> 8) % 32, *into = got + CANARY + (r >> 16) % 16;
     uint64_t seed = r >> 32;
 
     aq_test_fill(from, len, seed);
@@ -60,10 +60,10 @@ static void check_one(gex_Rank_t to, size_t len, int style, uint64_t *random)
     AQ_CHECK(aq_test_same(into, len, seed));
     AQ_CHECK(aq_test_all(got, PAINT, (size_t)(into - got)));
     AQ_CHECK(aq_test_all(into + len, PAINT, (size_t)(got + sizeof(got) - into) - len));
-    get((style + 1) % 3, got, to, dest - GUARD, len + 2 * GUARD);
-    AQ_CHECK(aq_test_all(got, PAINT, GUARD));
-    AQ_CHECK(aq_test_same(got + GUARD, len, seed));
-    AQ_CHECK(aq_test_all(got + GUARD + len, PAINT, GUARD));
+    get((style + 1) % 3, got, to, dest - CANARY, len + 2 * CANARY);
+    AQ_CHECK(aq_test_all(got, PAINT, CANARY));
+    AQ_CHECK(aq_test_same(got + CANARY, len, seed));
+    AQ_CHECK(aq_test_all(got + CANARY + len, PAINT, CANARY));
     memset(src, PAINT, sizeof(src));
     put((style + 2) % 3, to, dest, src, len);
 }
@@ -82,9 +82,9 @@ int main(int argc, char **argv)
 
     aq_test_start(&argc, &argv, 1);
     random += aq_test_me;
-    aq_test_segment(ROOM + 2 * GUARD);
+    aq_test_segment(SPACE + 2 * CANARY);
     for (k = 0; k < (aq_test_n > 1 ? 2u : 1u); k++) {
-        memset(aq_test_base(aq_test_me), PAINT, ROOM + 2 * GUARD);
+        memset(aq_test_base(aq_test_me), PAINT, SPACE + 2 * CANARY);
         aq_test_barrier();
         for (len = 0; len <= SMALL; len += aq_test_quick && len > 40 ? 9 : 1)
             for (style = 0; style < 3; style++) {

@@ -16,37 +16,37 @@ static char in_bss[LEN];
 
 static void put_and_compare(gex_Rank_t to, const void *src, size_t len)
 {
-    char *there = aq_test_base(to), back[LEN];
+    char *remote_addr = aq_test_base(to), back[LEN];
     gex_Event_t lc, ev;
     int round;
 
     for (round = 0; round < 3; round++) {
         memset(back, 0x13, len);
-        gex_RMA_PutBlocking(aq_test_tm, to, there, back, len, 0);
+        gex_RMA_PutBlocking(aq_test_tm, to, remote_addr, back, len, 0);
         if (round == 0) {
-            gex_RMA_PutBlocking(aq_test_tm, to, there, src, len, 0);
+            gex_RMA_PutBlocking(aq_test_tm, to, remote_addr, src, len, 0);
         } else if (round == 1) {
-            ev = gex_RMA_PutNB(aq_test_tm, to, there, src, len, &lc, 0);
+            ev = gex_RMA_PutNB(aq_test_tm, to, remote_addr, src, len, &lc, 0);
             gex_Event_Wait(ev);
         } else {
-            gex_RMA_PutNBI(aq_test_tm, to, there, src, len, GEX_EVENT_GROUP, 0);
+            gex_RMA_PutNBI(aq_test_tm, to, remote_addr, src, len, GEX_EVENT_GROUP, 0);
             gex_NBI_Wait(GEX_EC_ALL, 0);
         }
-        gex_RMA_GetBlocking(aq_test_tm, back, to, there, len, 0);
+        gex_RMA_GetBlocking(aq_test_tm, back, to, remote_addr, len, 0);
         AQ_CHECK(memcmp(back, src, len) == 0);
     }
 }
 
 static void get_into(gex_Rank_t from, void *dest, size_t len)
 {
-    char *there = aq_test_base(from), sent[LEN];
+    char *remote_addr = aq_test_base(from), sent[LEN];
 
     aq_test_fill(sent, len, (uint64_t)(uintptr_t)dest);
-    gex_RMA_PutBlocking(aq_test_tm, from, there, sent, len, 0);
-    gex_RMA_GetBlocking(aq_test_tm, dest, from, there, len, 0);
+    gex_RMA_PutBlocking(aq_test_tm, from, remote_addr, sent, len, 0);
+    gex_RMA_GetBlocking(aq_test_tm, dest, from, remote_addr, len, 0);
     AQ_CHECK(memcmp(sent, dest, len) == 0);
     memset(dest, 0, len);
-    gex_Event_Wait(gex_RMA_GetNB(aq_test_tm, dest, from, there, len, 0));
+    gex_Event_Wait(gex_RMA_GetNB(aq_test_tm, dest, from, remote_addr, len, 0));
     AQ_CHECK(memcmp(sent, dest, len) == 0);
 }
 

@@ -62,17 +62,17 @@ static void check_tearing(void)
     const gex_RMA_Value_t one = 0x1111111111111111u, two = 0x2222222222222222u;
     gex_Rank_t next = aq_test_peer(1), previous = aq_test_peer(aq_test_n - 1);
     uint64_t *word = (uint64_t *)aq_test_base(next) + 16;
-    volatile uint64_t *mine = (volatile uint64_t *)aq_test_base(aq_test_me) + 16;
+    volatile uint64_t *ours = (volatile uint64_t *)aq_test_base(aq_test_me) + 16;
     uint64_t *its = (uint64_t *)aq_test_base(previous) + 16, v;
     int i, torn = 0;
 
-    *mine = one;
+    *ours = one;
     aq_test_barrier();
     for (i = 0; i < 2000; i++) {
         gex_RMA_PutBlockingVal(aq_test_tm, next, word, i % 2 ? one : two, 8, 0);
         v = gex_RMA_GetBlockingVal(aq_test_tm, previous, its, 8, 0);
         torn += v != one && v != two;
-        v = *mine;
+        v = *ours;
         torn += v != one && v != two;
     }
     AQ_CHECK_EQ(torn, 0);

@@ -59,15 +59,15 @@ static void write_round(int style, gex_Rank_t to, uint64_t round)
 static void by_flag(int style, uint64_t first)
 {
     const gex_Rank_t next = aq_test_peer(1), watched = aq_test_peer(2);
-    struct cell *mine = aq_test_base(aq_test_me), *its = aq_test_base(watched), copy;
+    struct cell *ours = aq_test_base(aq_test_me), *its = aq_test_base(watched), copy;
     uint64_t round, v;
 
     for (round = first; round < first + ROUNDS; round++) {
         write_round(style, next, round);
         gex_RMA_PutBlockingVal(aq_test_tm, next, &((struct cell *)aq_test_base(next))->flag, round,
                                8, 0);
-        AQ_UNTIL(__atomic_load_n(&mine->flag, __ATOMIC_ACQUIRE) == round);
-        AQ_CHECK(right(mine->data, round));
+        AQ_UNTIL(__atomic_load_n(&ours->flag, __ATOMIC_ACQUIRE) == round);
+        AQ_CHECK(right(ours->data, round));
         AQ_UNTIL((v = gex_RMA_GetBlockingVal(aq_test_tm, watched, &its->flag, 8, 0)) == round);
         gex_RMA_GetBlocking(aq_test_tm, &copy, watched, its, sizeof(copy), 0);
         AQ_CHECK(right(copy.data, round));
@@ -79,7 +79,7 @@ static void by_flag(int style, uint64_t first)
 static void by_message(int style, uint64_t first)
 {
     const gex_Rank_t target = aq_test_peer(1), third = aq_test_peer(2);
-    struct cell *there = aq_test_base(aq_test_peer(aq_test_n - 1)),
+    struct cell *remote_addr = aq_test_base(aq_test_peer(aq_test_n - 1)),
                 copy; /* where my teller wrote */
     uint64_t round;
     int want = 0;
@@ -91,7 +91,8 @@ static void by_message(int style, uint64_t first)
         gex_AM_RequestShort1(aq_test_tm, third, H_LOOK, 0, round);
         aq_test_wait(&looked, ++want);
         AQ_CHECK_EQ(atomic_load(&to_look), round);
-        gex_RMA_GetBlocking(aq_test_tm, &copy, aq_test_peer(aq_test_n - 1), there, sizeof(copy), 0);
+        gex_RMA_GetBlocking(aq_test_tm, &copy, aq_test_peer(aq_test_n - 1), remote_addr,
+                            sizeof(copy), 0);
         AQ_CHECK(right(copy.data, round));
         aq_test_barrier();
     }

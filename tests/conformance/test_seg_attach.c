@@ -76,12 +76,12 @@ static void before_attach(void)
     AQ_CHECK_EQ(size, 0);
 }
 
-static void check_refused(int mine, int expected)
+static void check_refused(int ours, int expected)
 {
     void *owner = &agreed;
     gex_Rank_t r;
 
-    AQ_CHECK_EQ(mine, expected);
+    AQ_CHECK_EQ(ours, expected);
     AQ_CHECK(gex_EP_QuerySegment(aq_test_ep) == GEX_SEGMENT_INVALID);
     for (r = 0; r < aq_test_n; r++)
         AQ_CHECK(gex_Segment_QueryBound(aq_test_tm, r, &owner, NULL, NULL) != 0);
@@ -93,21 +93,21 @@ static void check_refused(int mine, int expected)
 static void refused(void)
 {
     const gex_Rank_t odd_one = aq_test_n - 1;
-    const bool mine = aq_test_me == odd_one;
+    const bool ours = aq_test_me == odd_one;
     struct rlimit limit, less;
     gex_Segment_t segment = GEX_SEGMENT_INVALID;
     int rc;
 
     rule("core 11.3: an attach that is refused at one rank is refused at all, and leaves no trace");
     gex_System_SetVerboseErrors(0);
-    rc = gex_Segment_Attach(&segment, aq_test_tm, GASNET_PAGESIZE * 4 + (mine ? 100 : 0));
-    check_refused(rc, mine ? GASNET_ERR_BAD_ARG : GASNET_ERR_RESOURCE);
+    rc = gex_Segment_Attach(&segment, aq_test_tm, GASNET_PAGESIZE * 4 + (ours ? 100 : 0));
+    check_refused(rc, ours ? GASNET_ERR_BAD_ARG : GASNET_ERR_RESOURCE);
     AQ_CHECK_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
     less = limit;
     less.rlim_cur = 4096;
-    AQ_CHECK(!mine || setrlimit(RLIMIT_FSIZE, &less) == 0);
+    AQ_CHECK(!ours || setrlimit(RLIMIT_FSIZE, &less) == 0);
     rc = gex_Segment_Attach(&segment, aq_test_tm, GASNET_PAGESIZE * 16);
-    AQ_CHECK(!mine || setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    AQ_CHECK(!ours || setrlimit(RLIMIT_FSIZE, &limit) == 0);
     check_refused(rc, GASNET_ERR_RESOURCE);
     AQ_CHECK(segment == GEX_SEGMENT_INVALID);
     gex_System_SetVerboseErrors(1);
@@ -139,7 +139,7 @@ static void touch_mapped(void)
 {
     gex_RankInfo_t *info;
     gex_Rank_t count, i;
-    char *mine = gex_Segment_QueryAddr(aq_test_seg);
+    char *ours = gex_Segment_QueryAddr(aq_test_seg);
 
     gex_System_QueryNbrhdInfo(&info, &count, NULL);
     for (i = 0; i < count; i++) {
@@ -161,8 +161,8 @@ static void touch_mapped(void)
         gex_Segment_QueryBound(aq_test_tm, r, NULL, &local, NULL);
         if (local == NULL)
             continue;
-        AQ_CHECK_EQ((unsigned char)mine[r % 512], (unsigned char)(r + 1));
-        AQ_CHECK_EQ((unsigned char)mine[size_of_rank(aq_test_me) - 1 - r % 512],
+        AQ_CHECK_EQ((unsigned char)ours[r % 512], (unsigned char)(r + 1));
+        AQ_CHECK_EQ((unsigned char)ours[size_of_rank(aq_test_me) - 1 - r % 512],
                     (unsigned char)(r + 2));
     }
     aq_test_barrier();
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
 {
     gex_TM_t pair;
     gex_Rank_t r;
-    char *mine;
+    char *ours;
     uintptr_t top;
 
     aq_test_start(&argc, &argv, 1);
@@ -209,9 +209,9 @@ int main(int argc, char **argv)
     AQ_CHECK(gex_Segment_QueryClient(aq_test_seg) == aq_test_client);
     AQ_CHECK_EQ(gex_Segment_QueryFlags(aq_test_seg), 0);
     AQ_CHECK_EQ(gex_Segment_QuerySize(aq_test_seg), size_of_rank(aq_test_me));
-    mine = gex_Segment_QueryAddr(aq_test_seg);
-    AQ_CHECK_EQ((uintptr_t)mine % GASNET_PAGESIZE, 0);
-    memset(mine, 0, size_of_rank(aq_test_me));
+    ours = gex_Segment_QueryAddr(aq_test_seg);
+    AQ_CHECK_EQ((uintptr_t)ours % GASNET_PAGESIZE, 0);
+    memset(ours, 0, size_of_rank(aq_test_me));
     aq_test_barrier();
     rule("core 14.1: both query forms, every output may be NULL, own localaddr == owneraddr");
     for (r = 0; r < aq_test_n; r++)

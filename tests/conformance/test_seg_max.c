@@ -11,7 +11,7 @@ int main(int argc, char **argv)
     uintptr_t size, off;
     gex_Rank_t to;
     gex_RMA_Value_t v;
-    char *mine;
+    char *ours;
     int i;
 
     aq_test_start(&argc, &argv, 1);
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     AQ_CHECK_EQ(gex_Segment_Attach(&aq_test_seg, aq_test_tm, size), GASNET_OK);
     AQ_CHECK_EQ(gex_Segment_QuerySize(aq_test_seg), size);
     rule("core 11.3: memory all over the segment can be written locally and by a peer");
-    mine = gex_Segment_QueryAddr(aq_test_seg);
+    ours = gex_Segment_QueryAddr(aq_test_seg);
     to = aq_test_peer(1);
     for (i = 0; i < 5; i++) {
         void *base = NULL;
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     for (i = 0; i < 5; i++) {
         off = size / 4 * (uintptr_t)i;
         off = (i == 4 ? size - 8 : off) / 8 * 8;
-        memcpy(&v, mine + off, 8);
+        memcpy(&v, ours + off, 8);
         AQ_CHECK_EQ(v, 1000 + (aq_test_me + aq_test_n - 1) % aq_test_n);
     }
     return aq_test_finish();

@@ -59,28 +59,29 @@ static pid_t fork_quietly(void)
 
 static void write_round(gex_Rank_t to, uint64_t round)
 {
-    struct layout *there = aq_test_base(to);
+    struct layout *remote_addr = aq_test_base(to);
     int i;
 
     for (i = 0; i < WORDS; i++)
-        gex_RMA_PutNBIVal(aq_test_tm, to, &there->words[i], round * 10000 + (uint64_t)i, 8, 0);
+        gex_RMA_PutNBIVal(aq_test_tm, to, &remote_addr->words[i], round * 10000 + (uint64_t)i, 8,
+                          0);
     gex_NBI_Wait(GEX_EC_PUT, 0);
 }
 
 int main(int argc, char **argv)
 {
-    struct layout *mine;
+    struct layout *ours;
     uint64_t round;
     int i, wrong;
     pid_t pid;
 
     aq_test_start(&argc, &argv, 1);
     aq_test_segment(sizeof(struct layout));
-    mine = aq_test_base(aq_test_me);
+    ours = aq_test_base(aq_test_me);
     for (round = 1; round <= (aq_test_quick ? 2 : ROUNDS); round++) {
         aq_test_barrier();
         rule("fork and posix_spawn: children start while peers write to the segment");
-        pid = round % 2 ? fork_quietly() : spawn_with_segment_args(mine->text);
+        pid = round % 2 ? fork_quietly() : spawn_with_segment_args(ours->text);
         AQ_CHECK(pid > 0);
         write_round(aq_test_peer(1), round);
         if (pid > 0)
@@ -88,7 +89,7 @@ int main(int argc, char **argv)
         aq_test_barrier();
         rule("fork and posix_spawn: what peers wrote is there");
         for (i = wrong = 0; i < WORDS; i++)
-            wrong += mine->words[i] != round * 10000 + (uint64_t)i;
+            wrong += ours->words[i] != round * 10000 + (uint64_t)i;
         AQ_CHECK_EQ(wrong, 0);
     }
     rule("system() works in a job");

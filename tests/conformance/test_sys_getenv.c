@@ -8,7 +8,7 @@
 
 enum { H_VALUE = AQ_TEST_FREE };
 
-static aq_test_count_t told;
+static aq_test_count_t reported;
 
 static void h_value(gex_Token_t token, void *buf, size_t nbytes)
 {
@@ -16,7 +16,7 @@ static void h_value(gex_Token_t token, void *buf, size_t nbytes)
 
     (void)token;
     AQ_CHECK(path != NULL && nbytes == strlen(path) + 1 && memcmp(buf, path, nbytes) == 0);
-    atomic_fetch_add(&told, 1);
+    atomic_fetch_add(&reported, 1);
 }
 
 static gex_AM_Entry_t table[] = { AQ_ENTRY(H_VALUE, h_value, AQ_MQ, 0) };
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     for (r = 0; path != NULL && r < aq_test_n; r++)
         gex_AM_RequestMedium0(aq_test_tm, r, H_VALUE, path, strlen(path) + 1, GEX_EVENT_NOW, 0);
     if (path != NULL)
-        aq_test_wait(&told, (int)aq_test_n);
+        aq_test_wait(&reported, (int)aq_test_n);
     AQ_CHECK(gasnet_getenv("PAT") == NULL && gasnet_getenv("PATH=") == NULL);
     return aq_test_finish();
 }

@@ -8,7 +8,7 @@
 
 enum { H_POS = AQ_TEST_FREE };
 
-static aq_test_count_t told;
+static aq_test_count_t reported;
 static gex_Rank_t nbrhd_n, nbrhd_i, host_n, host_i;
 
 typedef void group_query_t(gex_RankInfo_t **, gex_Rank_t *, gex_Rank_t *);
@@ -67,7 +67,7 @@ static void h_pos(gex_Token_t token, gex_AM_Arg_t nn, gex_AM_Arg_t ni, gex_AM_Ar
     AQ_CHECK_EQ(contains(info, count, who.gex_srcrank), (gex_Rank_t)ni == nbrhd_i);
     gex_System_QueryHostInfo(&info, &count, NULL);
     AQ_CHECK_EQ(contains(info, count, who.gex_srcrank), (gex_Rank_t)hi == host_i);
-    atomic_fetch_add(&told, 1);
+    atomic_fetch_add(&reported, 1);
 }
 
 static void check_position(void)
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
     check_position();
     for (r = 0; r < aq_test_n; r++)
         gex_AM_RequestShort4(aq_test_tm, r, H_POS, 0, nbrhd_n, nbrhd_i, host_n, host_i);
-    aq_test_wait(&told, (int)aq_test_n);
+    aq_test_wait(&reported, (int)aq_test_n);
     rule("gasnet-1 9: gasnet_getNodeInfo agrees with the neighborhood query");
     check_nodeinfo();
     rule("core 8: error names and descriptions; any other number gives a fixed text");

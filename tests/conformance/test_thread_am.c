@@ -85,15 +85,15 @@ static void h_none(gex_Token_t token)
 /* Registration from several threads at once: all indices different. */
 static void *registrar(void *arg)
 {
-    gex_AM_Entry_t mine[REGISTERED];
+    gex_AM_Entry_t ours[REGISTERED];
     int i;
 
     (void)arg;
     for (i = 0; i < REGISTERED; i++)
-        mine[i] = (gex_AM_Entry_t)AQ_ENTRY(0, h_none, AQ_SQ, 0);
-    AQ_CHECK_EQ(gex_EP_RegisterHandlers(aq_test_ep, mine, REGISTERED), GASNET_OK);
+        ours[i] = (gex_AM_Entry_t)AQ_ENTRY(0, h_none, AQ_SQ, 0);
+    AQ_CHECK_EQ(gex_EP_RegisterHandlers(aq_test_ep, ours, REGISTERED), GASNET_OK);
     for (i = 0; i < REGISTERED; i++)
-        AQ_CHECK_EQ(atomic_fetch_add(&index_taken[mine[i].gex_index], 1), 0);
+        AQ_CHECK_EQ(atomic_fetch_add(&index_taken[ours[i].gex_index], 1), 0);
     return NULL;
 }
 

@@ -82,14 +82,14 @@ static void together(int n)
 
 int main(int argc, char **argv)
 {
-    int wave, n, room;
+    int wave, n, space;
 
     aq_test_start(&argc, &argv, 1);
     aq_test_crowded = true; /* by threads */
-    room = gex_System_QueryMaxThreads() > CROWD ? CROWD : (int)gex_System_QueryMaxThreads() - 1;
+    space = gex_System_QueryMaxThreads() > CROWD ? CROWD : (int)gex_System_QueryMaxThreads() - 1;
     /* each thread of all ranks waits its turn on the core with each poll */
-    n = aq_test_n > 4 || aq_test_quick || aq_test_slow ? 40 : room;
-    n = n > room ? room : n;
+    n = aq_test_n > 4 || aq_test_quick || aq_test_slow ? 40 : space;
+    n = n > space ? space : n;
     aq_test_handlers(table, AQ_LENGTH(table));
     aq_test_segment((size_t)aq_test_n * CROWD * 8);
     rule("core 7: many threads alive at once may all use the library");

@@ -53,14 +53,14 @@ static void check_layout(gex_Flags_t layout)
     gex_Rank_t members[1024], n, r;
     gex_Memvec_t got = { NULL, 0 };
     gex_TM_t tm;
-    void *mine;
+    void *ours;
     int i;
 
     for (i = 0; i < 2; i++) {
         /* segments of processes are not at the same address: teams of one where it has to be */
         n = residue(layout == GEX_FLAG_TM_SYMMETRIC_SCRATCH ? aq_test_n : 3, i == 1, members);
-        mine = scratch_of(aq_test_me) + 64 * i;
-        addrs[0] = mine;
+        ours = scratch_of(aq_test_me) + 64 * i;
+        addrs[0] = ours;
         if (layout == GEX_FLAG_TM_GLOBAL_SCRATCH)
             for (r = 0; r < n; r++)
                 addrs[r] = scratch_of(members[r]) + 64 * i;
@@ -74,7 +74,7 @@ static void check_layout(gex_Flags_t layout)
             AQ_CHECK(got.gex_addr == NULL && got.gex_len == 0);
         } else {
             AQ_CHECK(gex_TM_Destroy(tm, &got, 0) != 0);
-            AQ_CHECK(got.gex_addr == mine && got.gex_len == SCRATCH);
+            AQ_CHECK(got.gex_addr == ours && got.gex_len == SCRATCH);
         }
     }
 }
@@ -95,8 +95,8 @@ static void check_absent(void)
         tm = create(aq_test_tm, members, n, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
         aq_teams_check(tm, members, n);
         gex_TM_Destroy(tm, NULL, 0);
-        gex_Addr_t mine = scratch_of(aq_test_me);
-        tm = create(aq_test_tm, members, n, &mine, 1, GEX_FLAG_TM_LOCAL_SCRATCH);
+        gex_Addr_t ours = scratch_of(aq_test_me);
+        tm = create(aq_test_tm, members, n, &ours, 1, GEX_FLAG_TM_LOCAL_SCRATCH);
         aq_teams_check(tm, members, n);
         gex_TM_Destroy(tm, NULL, 0);
     }
@@ -127,7 +127,7 @@ static void check_sub(void)
 static void check_barrier(void)
 {
     gex_Rank_t members[1024];
-    gex_Addr_t mine = scratch_of(aq_test_me);
+    gex_Addr_t ours = scratch_of(aq_test_me);
     uint64_t *word = (uint64_t *)aq_test_base(aq_test_me);
     gex_TM_t tm;
     gex_Rank_t n, r;
@@ -137,7 +137,7 @@ static void check_barrier(void)
     n = residue(1, false, members);
     for (round = 1; round <= 10; round++) {
         __atomic_store_n(word, (uint64_t)round, __ATOMIC_RELEASE);
-        tm = create(aq_test_tm, members, n, &mine, SCRATCH, GEX_FLAG_TM_LOCAL_SCRATCH);
+        tm = create(aq_test_tm, members, n, &ours, SCRATCH, GEX_FLAG_TM_LOCAL_SCRATCH);
         for (r = 0; r < n; r++)
             AQ_CHECK(gex_RMA_GetBlockingVal(tm, r, aq_test_base(r), 8, 0) >= (uint64_t)round);
         gex_TM_Destroy(tm, NULL, 0);

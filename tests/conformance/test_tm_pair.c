@@ -40,24 +40,24 @@ static gex_AM_Entry_t table[] = {
 
 static void use_rma(gex_Rank_t r)
 {
-    char *there = (char *)aq_test_base(r) + 64 * (size_t)aq_test_me;
+    char *remote_addr = (char *)aq_test_base(r) + 64 * (size_t)aq_test_me;
     char back[16] = "", value[9] = "12345678";
     gex_RMA_Value_t v = 0, w;
 
     memcpy(&v, value, 8);
-    AQ_CHECK_EQ(gex_RMA_PutBlocking(pair, r, there, "through a pair", 15, 0), 0);
-    AQ_CHECK_EQ(gex_RMA_GetBlocking(pair, back, r, there, 15, 0), 0);
+    AQ_CHECK_EQ(gex_RMA_PutBlocking(pair, r, remote_addr, "through a pair", 15, 0), 0);
+    AQ_CHECK_EQ(gex_RMA_GetBlocking(pair, back, r, remote_addr, 15, 0), 0);
     AQ_CHECK(strcmp(back, "through a pair") == 0);
     memset(back, 0, sizeof(back));
-    AQ_CHECK_EQ(gex_RMA_PutBlockingVal(pair, r, there + 16, v, 8, 0), 0);
-    w = gex_RMA_GetBlockingVal(pair, r, there + 16, 8, 0);
+    AQ_CHECK_EQ(gex_RMA_PutBlockingVal(pair, r, remote_addr + 16, v, 8, 0), 0);
+    w = gex_RMA_GetBlockingVal(pair, r, remote_addr + 16, 8, 0);
     AQ_CHECK(w == v);
-    gex_Event_Wait(gex_RMA_PutNB(pair, r, there + 32, "nb", 3, GEX_EVENT_NOW, 0));
-    gex_Event_Wait(gex_RMA_GetNB(aq_test_tm, back, r, there + 32, 3, 0));
+    gex_Event_Wait(gex_RMA_PutNB(pair, r, remote_addr + 32, "nb", 3, GEX_EVENT_NOW, 0));
+    gex_Event_Wait(gex_RMA_GetNB(aq_test_tm, back, r, remote_addr + 32, 3, 0));
     AQ_CHECK(strcmp(back, "nb") == 0);
-    gex_RMA_PutNBI(pair, r, there + 48, "nbi", 4, GEX_EVENT_DEFER, 0);
+    gex_RMA_PutNBI(pair, r, remote_addr + 48, "nbi", 4, GEX_EVENT_DEFER, 0);
     gex_NBI_Wait(GEX_EC_PUT, 0);
-    gex_RMA_GetNBI(pair, back, r, there + 48, 4, 0);
+    gex_RMA_GetNBI(pair, back, r, remote_addr + 48, 4, 0);
     gex_NBI_Wait(GEX_EC_GET, 0);
     AQ_CHECK(strcmp(back, "nbi") == 0);
 }

@@ -6,33 +6,33 @@
  */
 #include "aq_vis_model.h"
 
-enum { ROOM = 8192 };
+enum { SPACE = 8192 };
 
-static char mine[ROOM], expected[ROOM];
+static char ours[SPACE], expected[SPACE];
 static struct vis_case *c;
 static struct vis_lists lists;
 
 static char *slot_of(gex_Rank_t rank)
 {
-    return (char *)aq_test_base(rank) + (size_t)aq_test_me * ROOM;
+    return (char *)aq_test_base(rank) + (size_t)aq_test_me * SPACE;
 }
 
 /* Put and get of one kind and style with given flags, to rank in tm, which is rank job of the job;
  * a declined call is repeated after a poll. */
-static void there_and_back(gex_TM_t tm, gex_Rank_t rank, gex_Rank_t job, enum vis_kind kind,
-                           enum vis_style style, gex_Flags_t flags)
+static void round_trip(gex_TM_t tm, gex_Rank_t rank, gex_Rank_t job, enum vis_kind kind,
+                       enum vis_style style, gex_Flags_t flags)
 {
     char *slot = slot_of(job);
     gex_Event_t ev;
     int declined, tries = 0;
 
-    vis_make(c, kind, ROOM);
-    aq_test_fill(mine, ROOM, aq_test_random(&vis_seed));
-    gex_RMA_GetBlocking(aq_test_tm, expected, job, slot, ROOM, 0);
-    vis_model(c, expected, mine);
-    vis_lists_fill(&lists, c, slot, mine);
+    vis_make(c, kind, SPACE);
+    aq_test_fill(ours, SPACE, aq_test_random(&vis_seed));
+    gex_RMA_GetBlocking(aq_test_tm, expected, job, slot, SPACE, 0);
+    vis_model(c, expected, ours);
+    vis_lists_fill(&lists, c, slot, ours);
     do {
-        ev = vis_call(c, &lists, tm, rank, slot, mine, true, style,
+        ev = vis_call(c, &lists, tm, rank, slot, ours, true, style,
                       tries < 100 ? flags : flags & ~(gex_Flags_t)1, &declined);
         if (declined) {
             AQ_CHECK((flags & GEX_FLAG_IMMEDIATE) != 0 && tries < 100);
@@ -45,23 +45,23 @@ static void there_and_back(gex_TM_t tm, gex_Rank_t rank, gex_Rank_t job, enum vi
     if (style == VIS_NBI)
         AQ_UNTIL(gex_NBI_Test(GEX_EC_PUT, 0) == GASNET_OK);
     AQ_CHECK_EQ(gex_NBI_Test(GEX_EC_ALL, 0), GASNET_OK);
-    gex_RMA_GetBlocking(aq_test_tm, mine, job, slot, ROOM, 0);
-    AQ_CHECK(memcmp(mine, expected, ROOM) == 0);
+    gex_RMA_GetBlocking(aq_test_tm, ours, job, slot, SPACE, 0);
+    AQ_CHECK(memcmp(ours, expected, SPACE) == 0);
 
-    vis_make(c, kind, ROOM);
-    memcpy(expected, mine, ROOM);
-    aq_test_fill(mine, ROOM, aq_test_random(&vis_seed));
-    memcpy(expected, mine, ROOM);
+    vis_make(c, kind, SPACE);
+    memcpy(expected, ours, SPACE);
+    aq_test_fill(ours, SPACE, aq_test_random(&vis_seed));
+    memcpy(expected, ours, SPACE);
     {
-        static char far_bytes[ROOM];
+        static char remote_bytes[SPACE];
 
-        gex_RMA_GetBlocking(aq_test_tm, far_bytes, job, slot, ROOM, 0);
-        vis_model(c, expected, far_bytes);
+        gex_RMA_GetBlocking(aq_test_tm, remote_bytes, job, slot, SPACE, 0);
+        vis_model(c, expected, remote_bytes);
     }
-    vis_lists_fill(&lists, c, mine, slot);
+    vis_lists_fill(&lists, c, ours, slot);
     tries = 0;
     do {
-        ev = vis_call(c, &lists, tm, rank, mine, slot, false, style,
+        ev = vis_call(c, &lists, tm, rank, ours, slot, false, style,
                       tries < 100 ? flags : flags & ~(gex_Flags_t)1, &declined);
         if (declined)
             aq_test_relax();
@@ -70,7 +70,7 @@ static void there_and_back(gex_TM_t tm, gex_Rank_t rank, gex_Rank_t job, enum vi
         aq_test_sync(ev);
     if (style == VIS_NBI)
         AQ_UNTIL(gex_NBI_Test(GEX_EC_GET, 0) == GASNET_OK);
-    AQ_CHECK(memcmp(mine, expected, ROOM) == 0);
+    AQ_CHECK(memcmp(ours, expected, SPACE) == 0);
 }
 
 static void every_call(void)
@@ -93,8 +93,8 @@ static void every_call(void)
                     const gex_Rank_t job = aq_test_peer(k);
 
                     which = (which + 1) % 3;
-                    there_and_back(tm[which], which == 2 ? aq_test_n - 1 - job : job, job,
-                                   (enum vis_kind)kind, styles[s], flags[f]);
+                    round_trip(tm[which], which == 2 ? aq_test_n - 1 - job : job, job,
+                               (enum vis_kind)kind, styles[s], flags[f]);
                 }
     aq_test_barrier();
     gex_TM_Destroy(tm[2], NULL, 0);
@@ -104,11 +104,11 @@ static void every_call(void)
 static void visible(void)
 {
     const gex_Rank_t to = aq_test_peer(1), third = aq_test_peer(2);
-    char *base = (char *)aq_test_base(to) + (size_t)aq_test_n * ROOM;
-    char *third_base = (char *)aq_test_base(third) + (size_t)aq_test_n * ROOM;
-    char *my_base = (char *)aq_test_base(aq_test_me) + (size_t)aq_test_n * ROOM;
+    char *base = (char *)aq_test_base(to) + (size_t)aq_test_n * SPACE;
+    char *third_base = (char *)aq_test_base(third) + (size_t)aq_test_n * SPACE;
+    char *my_base = (char *)aq_test_base(aq_test_me) + (size_t)aq_test_n * SPACE;
     const gex_Rank_t writer = aq_test_peer(aq_test_n - 1), asker = aq_test_peer(2 * aq_test_n - 2);
-    const ptrdiff_t far_stride[1] = { 64 }, near_stride[1] = { 8 };
+    const ptrdiff_t remote_stride[1] = { 64 }, local_stride[1] = { 8 };
     const size_t count[1] = { 32 };
     uint64_t data[32], seen[32];
 
@@ -117,8 +117,8 @@ static void visible(void)
     for (uint64_t round = 1; round <= (aq_test_quick ? 5 : 200); round++) {
         for (int i = 0; i < 32; i++)
             data[i] = round * 100000 + aq_test_me * 100 + (unsigned)i;
-        AQ_CHECK_EQ(gex_VIS_StridedPutBlocking(aq_test_tm, to, base, far_stride, data, near_stride,
-                                               8, count, 1, 0),
+        AQ_CHECK_EQ(gex_VIS_StridedPutBlocking(aq_test_tm, to, base, remote_stride, data,
+                                               local_stride, 8, count, 1, 0),
                     0);
         gex_RMA_PutBlockingVal(aq_test_tm, to, base + 4096, round, 8, 0);
         gex_RMA_PutBlockingVal(aq_test_tm, third, third_base + 4104, round, 8, 0);
@@ -129,9 +129,9 @@ static void visible(void)
         AQ_UNTIL(*(volatile uint64_t *)(void *)(my_base + 4104) == round);
         /* two places before me put to one place before me */
         AQ_CHECK_EQ(
-            gex_VIS_StridedGetBlocking(aq_test_tm, seen, near_stride, writer,
-                                       (char *)aq_test_base(writer) + (size_t)aq_test_n * ROOM,
-                                       far_stride, 8, count, 1, 0),
+            gex_VIS_StridedGetBlocking(aq_test_tm, seen, local_stride, writer,
+                                       (char *)aq_test_base(writer) + (size_t)aq_test_n * SPACE,
+                                       remote_stride, 8, count, 1, 0),
             0);
         for (int i = 0; i < 32; i++)
             AQ_CHECK_EQ(seen[i], round * 100000 + asker * 100 + (unsigned)i);
@@ -142,9 +142,9 @@ static void visible(void)
 int main(int argc, char **argv)
 {
     aq_test_start(&argc, &argv, 1);
-    aq_test_segment((size_t)ROOM * (aq_test_n + 1));
+    aq_test_segment((size_t)SPACE * (aq_test_n + 1));
     vis_seed = 5 + aq_test_me;
-    c = vis_case_create(ROOM);
+    c = vis_case_create(SPACE);
     vis_lists_create(&lists);
     every_call();
     aq_test_barrier();

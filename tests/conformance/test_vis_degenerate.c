@@ -97,48 +97,51 @@ static void lists_empty(void)
 /* One chunk there and back in each family and style. */
 static void one_chunk(gex_Rank_t rank, size_t n)
 {
-    char *there = (char *)aq_test_base(rank) + (size_t)aq_test_me * BIG;
+    char *remote_addr = (char *)aq_test_base(rank) + (size_t)aq_test_me * BIG;
     const ptrdiff_t *bad = wild;
-    const gex_Memvec_t far_vec[1] = { { there, n } }, near_vec[1] = { { local, n } },
+    const gex_Memvec_t remote_vec[1] = { { remote_addr, n } }, local_vec[1] = { { local, n } },
                        back_vec[1] = { { back, n } };
-    void *const far_list[1] = { there }, *const near_list[1] = { local },
+    void *const remote_list[1] = { remote_addr }, *const local_list[1] = { local },
                 *const back_list[1] = { back };
     gex_Event_t ev;
 
     rule("extended 10.3: strided without levels: one element, the arrays are not read");
     aq_test_fill(local, n, n);
     AQ_CHECK_EQ(
-        gex_VIS_StridedPutBlocking(aq_test_tm, rank, there, NULL, local, NULL, n, NULL, 0, 0), 0);
+        gex_VIS_StridedPutBlocking(aq_test_tm, rank, remote_addr, NULL, local, NULL, n, NULL, 0, 0),
+        0);
     memset(back, 0, n);
-    AQ_CHECK_EQ(gex_VIS_StridedGetBlocking(aq_test_tm, back, bad, rank, there, bad, n, wild, 0, 0),
-                0);
+    AQ_CHECK_EQ(
+        gex_VIS_StridedGetBlocking(aq_test_tm, back, bad, rank, remote_addr, bad, n, wild, 0, 0),
+        0);
     AQ_CHECK(aq_test_same(back, n, n));
     aq_test_fill(local, n, n + 1);
-    ev = gex_VIS_StridedPutNB(aq_test_tm, rank, there, bad, local, bad, n, NULL, 0,
+    ev = gex_VIS_StridedPutNB(aq_test_tm, rank, remote_addr, bad, local, bad, n, NULL, 0,
                               GEX_FLAG_ENABLE_LEAF_LC);
     gex_Event_Wait(gex_Event_QueryLeaf(ev, GEX_EC_LC));
     memset(local, 0, n);
     aq_test_sync(ev);
-    aq_test_sync(gex_VIS_StridedGetNB(aq_test_tm, back, NULL, rank, there, NULL, n, NULL, 0, 0));
+    aq_test_sync(
+        gex_VIS_StridedGetNB(aq_test_tm, back, NULL, rank, remote_addr, NULL, n, NULL, 0, 0));
     AQ_CHECK(aq_test_same(back, n, n + 1));
 
     rule("extended 10.3: a vector of one chunk on each side");
     aq_test_fill(local, n, n + 2);
-    AQ_CHECK_EQ(
-        gex_VIS_VectorPutNBI(aq_test_tm, rank, 1, far_vec, 1, near_vec, GEX_FLAG_ENABLE_LEAF_LC),
-        0);
+    AQ_CHECK_EQ(gex_VIS_VectorPutNBI(aq_test_tm, rank, 1, remote_vec, 1, local_vec,
+                                     GEX_FLAG_ENABLE_LEAF_LC),
+                0);
     gex_NBI_Wait(GEX_EC_LC, 0);
     memset(local, 0, n);
     gex_NBI_Wait(GEX_EC_PUT, 0);
-    AQ_CHECK_EQ(gex_VIS_VectorGetNBI(aq_test_tm, 1, back_vec, rank, 1, far_vec, 0), 0);
+    AQ_CHECK_EQ(gex_VIS_VectorGetNBI(aq_test_tm, 1, back_vec, rank, 1, remote_vec, 0), 0);
     gex_NBI_Wait(GEX_EC_GET, 0);
     AQ_CHECK(aq_test_same(back, n, n + 2));
 
     rule("extended 10.3: an index of one chunk on each side");
     aq_test_fill(local, n, n + 3);
-    AQ_CHECK_EQ(gex_VIS_IndexedPutBlocking(aq_test_tm, rank, 1, far_list, n, 1, near_list, n, 0),
-                0);
-    AQ_CHECK_EQ(gex_VIS_IndexedGetBlocking(aq_test_tm, 1, back_list, n, rank, 1, far_list, n, 0),
+    AQ_CHECK_EQ(
+        gex_VIS_IndexedPutBlocking(aq_test_tm, rank, 1, remote_list, n, 1, local_list, n, 0), 0);
+    AQ_CHECK_EQ(gex_VIS_IndexedGetBlocking(aq_test_tm, 1, back_list, n, rank, 1, remote_list, n, 0),
                 0);
     AQ_CHECK(aq_test_same(back, n, n + 3));
 }
@@ -146,7 +149,7 @@ static void one_chunk(gex_Rank_t rank, size_t n)
 /* All dimensions of one element: their strides are not looked at. */
 static void ones(gex_Rank_t rank)
 {
-    char *there = (char *)aq_test_base(rank) + (size_t)aq_test_me * BIG;
+    char *remote_addr = (char *)aq_test_base(rank) + (size_t)aq_test_me * BIG;
     ptrdiff_t odd[300];
     size_t count[300];
 
@@ -158,10 +161,12 @@ static void ones(gex_Rank_t rank)
     count[150] = 10;
     odd[150] = 16;
     aq_test_fill(local, 160, 99);
-    AQ_CHECK_EQ(
-        gex_VIS_StridedPutBlocking(aq_test_tm, rank, there, odd, local, odd, 16, count, 300, 0), 0);
-    AQ_CHECK_EQ(
-        gex_VIS_StridedGetBlocking(aq_test_tm, back, odd, rank, there, odd, 16, count, 300, 0), 0);
+    AQ_CHECK_EQ(gex_VIS_StridedPutBlocking(aq_test_tm, rank, remote_addr, odd, local, odd, 16,
+                                           count, 300, 0),
+                0);
+    AQ_CHECK_EQ(gex_VIS_StridedGetBlocking(aq_test_tm, back, odd, rank, remote_addr, odd, 16, count,
+                                           300, 0),
+                0);
     AQ_CHECK(aq_test_same(back, 160, 99));
 }
 

@@ -7,7 +7,7 @@
  */
 #include "aq_vis_model.h"
 
-enum { H_DONE = AQ_TEST_FREE, H_OTHER, ROOM = 300000, ITEM = 8 };
+enum { H_DONE = AQ_TEST_FREE, H_OTHER, SPACE = 300000, ITEM = 8 };
 
 /* What the payload says about the put that it follows. */
 struct notice {
@@ -21,7 +21,7 @@ static char *local;
 
 static char *slot_of(gex_Rank_t owner, gex_Rank_t writer)
 {
-    return (char *)aq_test_base(owner) + (size_t)writer * ROOM;
+    return (char *)aq_test_base(owner) + (size_t)writer * SPACE;
 }
 
 /* Bytes of the element k of put `number`. */
@@ -83,11 +83,11 @@ static struct notice note(uint32_t number, uint32_t count, uint32_t stride)
 static void put(gex_Rank_t rank, enum vis_style style, uint32_t number, uint32_t count,
                 uint32_t stride)
 {
-    const ptrdiff_t far_stride[1] = { (ptrdiff_t)stride }, near_stride[1] = { ITEM };
+    const ptrdiff_t remote_stride[1] = { (ptrdiff_t)stride }, local_stride[1] = { ITEM };
     const size_t counts[1] = { count };
     const bool leaf = style == VIS_NB_LEAF || style == VIS_NBI_LEAF;
     const gex_Flags_t flags = leaf ? GEX_FLAG_ENABLE_LEAF_LC : 0;
-    char *there = slot_of(rank, aq_test_me);
+    char *remote_addr = slot_of(rank, aq_test_me);
     gex_Event_t ev = GEX_EVENT_INVALID;
 
     for (size_t k = 0; k < count; k++) {
@@ -98,15 +98,15 @@ static void put(gex_Rank_t rank, enum vis_style style, uint32_t number, uint32_t
     if (style == VIS_REGION)
         gex_NBI_BeginAccessRegion(0);
     if (style == VIS_BLOCKING)
-        AQ_CHECK_EQ(gex_VIS_StridedPutBlocking(aq_test_tm, rank, there, far_stride, local,
-                                               near_stride, ITEM, counts, 1, 0),
+        AQ_CHECK_EQ(gex_VIS_StridedPutBlocking(aq_test_tm, rank, remote_addr, remote_stride, local,
+                                               local_stride, ITEM, counts, 1, 0),
                     0);
     else if (style == VIS_NB || style == VIS_NB_LEAF)
-        ev = gex_VIS_StridedPutNB(aq_test_tm, rank, there, far_stride, local, near_stride, ITEM,
-                                  counts, 1, flags);
+        ev = gex_VIS_StridedPutNB(aq_test_tm, rank, remote_addr, remote_stride, local, local_stride,
+                                  ITEM, counts, 1, flags);
     else
-        AQ_CHECK_EQ(gex_VIS_StridedPutNBI(aq_test_tm, rank, there, far_stride, local, near_stride,
-                                          ITEM, counts, 1, flags),
+        AQ_CHECK_EQ(gex_VIS_StridedPutNBI(aq_test_tm, rank, remote_addr, remote_stride, local,
+                                          local_stride, ITEM, counts, 1, flags),
                     0);
     if (style == VIS_REGION)
         ev = gex_NBI_EndAccessRegion(0);
@@ -148,10 +148,11 @@ static void styles(gex_Rank_t k)
 static void lists(void)
 {
     const gex_Rank_t to = aq_test_peer(1);
-    char *there = slot_of(to, aq_test_me);
-    gex_Memvec_t far_vec[2] = { { there, 8 }, { there + 8, 24 } }, near_vec[1] = { { local, 32 } };
-    void *far_list[2] = { there, there + 16 },
-         *near_list[4] = { local, local + 8, local + 16, local + 24 };
+    char *remote_addr = slot_of(to, aq_test_me);
+    gex_Memvec_t remote_vec[2] = { { remote_addr, 8 }, { remote_addr + 8, 24 } },
+                 local_vec[1] = { { local, 32 } };
+    void *remote_list[2] = { remote_addr, remote_addr + 16 },
+         *local_list[4] = { local, local + 8, local + 16, local + 24 };
     struct notice n;
 
     rule("extended 11: vector and indexed puts, empty ones too; nothing but VIS puts uses an "
@@ -163,15 +164,15 @@ static void lists(void)
 
         memcpy(local + k * 8, &v, 8);
     }
-    gex_RMA_PutBlocking(aq_test_tm, to, there + 1000, local, 100, 0);
-    gex_RMA_GetBlocking(aq_test_tm, local + 2000, to, there + 1000, 100, 0);
+    gex_RMA_PutBlocking(aq_test_tm, to, remote_addr + 1000, local, 100, 0);
+    gex_RMA_GetBlocking(aq_test_tm, local + 2000, to, remote_addr + 1000, 100, 0);
     aq_test_barrier();
     AQ_CHECK_EQ(atomic_load(&done), 0);
     aq_test_barrier();
-    AQ_CHECK_EQ(gex_VIS_VectorPutBlocking(aq_test_tm, to, 2, far_vec, 1, near_vec, 0), 0);
+    AQ_CHECK_EQ(gex_VIS_VectorPutBlocking(aq_test_tm, to, 2, remote_vec, 1, local_vec, 0), 0);
     aq_test_wait(&done, 1);
     gex_VIS_SetPeerCompletionHandler(H_DONE, &n, 16, 0);
-    aq_test_sync(gex_VIS_IndexedPutNB(aq_test_tm, to, 2, far_list, 16, 4, near_list, 8, 0));
+    aq_test_sync(gex_VIS_IndexedPutNB(aq_test_tm, to, 2, remote_list, 16, 4, local_list, 8, 0));
     aq_test_wait(&done, 2);
     gex_VIS_SetPeerCompletionHandler(H_DONE, &n, 16, 0);
     AQ_CHECK_EQ(gex_VIS_VectorPutNBI(aq_test_tm, to, 0, NULL, 0, NULL, 0), 0);
@@ -186,13 +187,13 @@ static void lists(void)
     aq_test_barrier();
     gex_VIS_SetPeerCompletionHandler(H_OTHER, &n, 16, 0);
     gex_VIS_SetPeerCompletionHandler(H_DONE, NULL, 0, 0);
-    AQ_CHECK_EQ(gex_VIS_VectorPutBlocking(aq_test_tm, to, 2, far_vec, 1, near_vec, 0), 0);
+    AQ_CHECK_EQ(gex_VIS_VectorPutBlocking(aq_test_tm, to, 2, remote_vec, 1, local_vec, 0), 0);
     aq_test_wait(&done, 5);
     AQ_CHECK_EQ(atomic_load(&last_size), 0);
     gex_VIS_SetPeerCompletionHandler(H_OTHER, &n, 16, 0);
     gex_VIS_SetPeerCompletionHandler(0, NULL, 0, 0);
-    AQ_CHECK_EQ(gex_VIS_VectorPutBlocking(aq_test_tm, to, 2, far_vec, 1, near_vec, 0), 0);
-    AQ_CHECK_EQ(gex_VIS_VectorPutBlocking(aq_test_tm, to, 2, far_vec, 1, near_vec, 0), 0);
+    AQ_CHECK_EQ(gex_VIS_VectorPutBlocking(aq_test_tm, to, 2, remote_vec, 1, local_vec, 0), 0);
+    AQ_CHECK_EQ(gex_VIS_VectorPutBlocking(aq_test_tm, to, 2, remote_vec, 1, local_vec, 0), 0);
     aq_test_barrier();
     for (int i = 0; i < 100; i++)
         aq_test_relax();
@@ -208,7 +209,7 @@ static void many(void)
     enum { EACH = 20 };
     gex_Event_t ev[EACH];
     struct notice n[EACH];
-    const ptrdiff_t far_stride[1] = { 16 }, near_stride[1] = { ITEM };
+    const ptrdiff_t remote_stride[1] = { 16 }, local_stride[1] = { ITEM };
     const size_t counts[1] = { 9 };
 
     rule("extended 11: many puts under way, one message each");
@@ -220,7 +221,7 @@ static void many(void)
             gex_VIS_SetPeerCompletionHandler(H_DONE, &n[i], 16 + i, 0);
             ev[i] = gex_VIS_StridedPutNB(
                 aq_test_tm, aq_test_peer(k), slot_of(aq_test_peer(k), aq_test_me) + i * 1000,
-                far_stride, local + i * 1000, near_stride, ITEM, counts, 1, 0);
+                remote_stride, local + i * 1000, local_stride, ITEM, counts, 1, 0);
         }
         gex_Event_WaitAll(ev, EACH, 0);
     }
@@ -239,8 +240,8 @@ int main(int argc, char **argv)
 
     aq_test_start(&argc, &argv, 1);
     aq_test_handlers(table, AQ_LENGTH(table));
-    aq_test_segment((size_t)ROOM * aq_test_n);
-    local = malloc(ROOM);
+    aq_test_segment((size_t)SPACE * aq_test_n);
+    local = malloc(SPACE);
     rule("extended 11: payloads of 127 bytes at least");
     AQ_CHECK(GEX_VIS_MAX_PEERCOMPLETION >= 127);
     styles(0);

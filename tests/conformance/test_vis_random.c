@@ -6,8 +6,8 @@
  */
 #include "aq_vis_model.h"
 
-static size_t room;
-static char *shadow, *mine, *before,
+static size_t space;
+static char *shadow, *ours, *before,
     *seen; /* remote buffer as it should be; local one; its copy; what is there */
 static struct vis_case *c;
 static struct vis_lists lists;
@@ -15,14 +15,14 @@ static struct vis_lists lists;
 /* My part of another rank's segment. */
 static char *slot_of(gex_Rank_t rank)
 {
-    return (char *)aq_test_base(rank) + (size_t)aq_test_me * room;
+    return (char *)aq_test_base(rank) + (size_t)aq_test_me * space;
 }
 
 static void compare(const char *what, const char *is, const char *should, enum vis_style style)
 {
-    if (memcmp(is, should, room) == 0)
+    if (memcmp(is, should, space) == 0)
         return;
-    for (size_t k = 0; k < room; k++)
+    for (size_t k = 0; k < space; k++)
         if (is[k] != should[k]) {
             aq_test_fail(__FILE__, __LINE__,
                          "%s, kind %d style %d, %zu bytes, levels %zu, elemsz %zu: byte %zu is "
@@ -37,12 +37,12 @@ static void one_put(gex_TM_t tm, gex_Rank_t rank, enum vis_style style)
 {
     char *slot = slot_of(rank);
 
-    gex_RMA_GetBlocking(aq_test_tm, shadow, rank, slot, room, 0);
-    aq_test_fill(mine, room, aq_test_random(&vis_seed));
-    vis_lists_fill(&lists, c, slot, mine);
-    vis_model(c, shadow, mine);
-    vis_run(c, &lists, tm, rank, slot, mine, room, true, style, vis_rand(2) == 0);
-    gex_RMA_GetBlocking(aq_test_tm, seen, rank, slot, room, 0);
+    gex_RMA_GetBlocking(aq_test_tm, shadow, rank, slot, space, 0);
+    aq_test_fill(ours, space, aq_test_random(&vis_seed));
+    vis_lists_fill(&lists, c, slot, ours);
+    vis_model(c, shadow, ours);
+    vis_run(c, &lists, tm, rank, slot, ours, space, true, style, vis_rand(2) == 0);
+    gex_RMA_GetBlocking(aq_test_tm, seen, rank, slot, space, 0);
     compare("put", seen, shadow, style);
 }
 
@@ -50,13 +50,13 @@ static void one_get(gex_TM_t tm, gex_Rank_t rank, enum vis_style style)
 {
     char *slot = slot_of(rank);
 
-    gex_RMA_GetBlocking(aq_test_tm, shadow, rank, slot, room, 0);
-    aq_test_fill(mine, room, aq_test_random(&vis_seed));
-    memcpy(before, mine, room);
-    vis_lists_fill(&lists, c, mine, slot);
+    gex_RMA_GetBlocking(aq_test_tm, shadow, rank, slot, space, 0);
+    aq_test_fill(ours, space, aq_test_random(&vis_seed));
+    memcpy(before, ours, space);
+    vis_lists_fill(&lists, c, ours, slot);
     vis_model(c, before, shadow);
-    vis_run(c, &lists, tm, rank, mine, slot, room, false, style, false);
-    compare("get", mine, before, style);
+    vis_run(c, &lists, tm, rank, ours, slot, space, false, style, false);
+    compare("get", ours, before, style);
 }
 
 static void some(enum vis_kind kind, int times)
@@ -71,7 +71,7 @@ static void some(enum vis_kind kind, int times)
         const enum vis_style style = (enum vis_style)vis_rand(VIS_STYLES);
         const gex_TM_t tm = vis_rand(4) == 0 ? pair : aq_test_tm;
 
-        vis_make(c, kind, room);
+        vis_make(c, kind, space);
         if (vis_rand(2) == 0)
             one_put(tm, rank, style);
         else
@@ -86,19 +86,19 @@ int main(int argc, char **argv)
     int times;
 
     aq_test_start(&argc, &argv, 1);
-    room = aq_test_quick ? 32768 : 262144;
+    space = aq_test_quick ? 32768 : 262144;
     times = aq_test_quick ? 60 : 400;
-    aq_test_segment(room * aq_test_n);
+    aq_test_segment(space * aq_test_n);
     vis_seed = 1000 + aq_test_me * 77;
     if (getenv("AQ_TEST_SEED") != NULL)
         vis_seed += strtoull(getenv("AQ_TEST_SEED"), NULL, 0) << 20;
-    shadow = malloc(room);
-    mine = malloc(room);
-    before = malloc(room);
-    seen = malloc(room);
-    c = vis_case_create(room);
+    shadow = malloc(space);
+    ours = malloc(space);
+    before = malloc(space);
+    seen = malloc(space);
+    c = vis_case_create(space);
     vis_lists_create(&lists);
-    memset(aq_test_base(aq_test_me), 0x11, room * aq_test_n);
+    memset(aq_test_base(aq_test_me), 0x11, space * aq_test_n);
     aq_test_barrier();
 
     rule("extended 10.2: vector: the source stream fills the destination chunks, whatever their "

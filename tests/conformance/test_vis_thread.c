@@ -28,7 +28,7 @@ static char *place(gex_Rank_t to, int thread)
     return (char *)aq_test_base(to) + ((size_t)aq_test_me * THREADS + (size_t)thread) * ITEMS * 16;
 }
 
-static const ptrdiff_t far_stride[1] = { 16 }, near_stride[1] = { 8 };
+static const ptrdiff_t remote_stride[1] = { 16 }, local_stride[1] = { 8 };
 static const size_t count[1] = { ITEMS };
 
 static void *worker(void *arg)
@@ -37,7 +37,7 @@ static void *worker(void *arg)
     const int rounds = aq_test_quick ? 5 : 40;
     const double until = aq_test_clock() + 2;
     uint64_t *out = malloc(ITEMS * 8), *in = malloc(ITEMS * 8);
-    void *far_list[64], *in_list[64];
+    void *remote_list[64], *in_list[64];
 
     for (int round = 0; round < rounds && (round < 3 || aq_test_clock() < until); round++) {
         const gex_Rank_t to = aq_test_peer((gex_Rank_t)(me + round) % 2);
@@ -46,27 +46,27 @@ static void *worker(void *arg)
         aq_test_fill(out, ITEMS * 8, seed);
         memset(in, 0, ITEMS * 8);
         if (round % 3 == 0) {
-            gex_Event_Wait(gex_VIS_StridedPutNB(aq_test_tm, to, place(to, me), far_stride, out,
-                                                near_stride, 8, count, 1, 0));
-            gex_VIS_StridedGetBlocking(aq_test_tm, in, near_stride, to, place(to, me), far_stride,
-                                       8, count, 1, 0);
+            gex_Event_Wait(gex_VIS_StridedPutNB(aq_test_tm, to, place(to, me), remote_stride, out,
+                                                local_stride, 8, count, 1, 0));
+            gex_VIS_StridedGetBlocking(aq_test_tm, in, local_stride, to, place(to, me),
+                                       remote_stride, 8, count, 1, 0);
         } else {
-            gex_VIS_StridedPutNBI(aq_test_tm, to, place(to, me), far_stride, out, near_stride, 8,
-                                  count, 1, GEX_FLAG_ENABLE_LEAF_LC);
+            gex_VIS_StridedPutNBI(aq_test_tm, to, place(to, me), remote_stride, out, local_stride,
+                                  8, count, 1, GEX_FLAG_ENABLE_LEAF_LC);
             gex_NBI_Wait(GEX_EC_LC, 0);
             memset(out, 0, ITEMS * 8);
             gex_NBI_Wait(GEX_EC_PUT, 0);
-            gex_VIS_StridedGetNBI(aq_test_tm, in, near_stride, to, place(to, me), far_stride, 8,
+            gex_VIS_StridedGetNBI(aq_test_tm, in, local_stride, to, place(to, me), remote_stride, 8,
                                   count, 1, 0);
             gex_NBI_Wait(GEX_EC_GET, 0);
         }
         AQ_CHECK(aq_test_same(in, ITEMS * 8, seed));
         memset(in, 0, 512);
         for (int i = 0; i < 64; i++) {
-            far_list[i] = place(to, me) + 16 * i;
+            remote_list[i] = place(to, me) + 16 * i;
             in_list[i] = &in[i];
         }
-        gex_VIS_IndexedGetBlocking(aq_test_tm, 64, in_list, 8, to, 64, far_list, 8, 0);
+        gex_VIS_IndexedGetBlocking(aq_test_tm, 64, in_list, 8, to, 64, remote_list, 8, 0);
         aq_test_fill(out, ITEMS * 8, seed);
         AQ_CHECK(memcmp(in, out, 512) == 0);
     }
@@ -85,10 +85,10 @@ static void *armed(void *arg)
     for (int round = 0; round < 20; round++) {
         gex_VIS_SetPeerCompletionHandler(H_DONE, &me, sizeof(me), 0);
         aq_test_relax();
-        gex_VIS_StridedPutBlocking(aq_test_tm, to, place(to, (int)me), far_stride, out, near_stride,
-                                   8, count, 1, 0);
-        gex_VIS_StridedPutBlocking(aq_test_tm, to, place(to, (int)me), far_stride, out, near_stride,
-                                   8, count, 1, 0);
+        gex_VIS_StridedPutBlocking(aq_test_tm, to, place(to, (int)me), remote_stride, out,
+                                   local_stride, 8, count, 1, 0);
+        gex_VIS_StridedPutBlocking(aq_test_tm, to, place(to, (int)me), remote_stride, out,
+                                   local_stride, 8, count, 1, 0);
     }
     free(out);
     return NULL;
@@ -103,8 +103,8 @@ static void *start(void *arg)
     const gex_Rank_t to = aq_test_peer(1);
 
     aq_test_fill(source[me], sizeof(source[me]), (uint64_t)me);
-    handed[me] = gex_VIS_StridedPutNB(aq_test_tm, to, place(to, me), far_stride, source[me],
-                                      near_stride, 8, count, 1, 0);
+    handed[me] = gex_VIS_StridedPutNB(aq_test_tm, to, place(to, me), remote_stride, source[me],
+                                      local_stride, 8, count, 1, 0);
     return NULL;
 }
 
@@ -114,8 +114,8 @@ static void *finish(void *arg)
     const gex_Rank_t to = aq_test_peer(1);
 
     gex_Event_Wait(handed[me]);
-    gex_VIS_StridedGetBlocking(aq_test_tm, seen[me], near_stride, to, place(to, me), far_stride, 8,
-                               count, 1, 0);
+    gex_VIS_StridedGetBlocking(aq_test_tm, seen[me], local_stride, to, place(to, me), remote_stride,
+                               8, count, 1, 0);
     AQ_CHECK(aq_test_same(seen[me], sizeof(seen[me]), (uint64_t)me));
     return NULL;
 }

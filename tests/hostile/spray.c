@@ -33,7 +33,7 @@
 
 #define RECORDS 2048
 #define SOCKETS 8
-#define MOST    65507
+#define HIGHEST 65507
 #define HEADER  48 /* of the conduit's datagrams; the length of the hashed part is at 30 */
 
 struct record {
@@ -167,7 +167,7 @@ static void send_own(const uint8_t *bytes, size_t len, uint16_t port)
 /* As if it came from another port, the peer's. */
 static void send_spoofed(const uint8_t *bytes, size_t len, uint16_t from, uint16_t port)
 {
-    static uint8_t packet[28 + MOST];
+    static uint8_t packet[28 + HIGHEST];
     struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
     struct iphdr ip = { .version = 4,
                         .ihl = 5,
@@ -194,7 +194,7 @@ static size_t make_random(uint8_t *bytes)
 {
     const uint64_t choice = next_random() % 100;
     const size_t len = choice < 2   ? 0
-                       : choice < 4 ? next_random() % (MOST + 1)
+                       : choice < 4 ? next_random() % (HIGHEST + 1)
                                     : next_random() % 1500;
 
     for (size_t i = 0; i < len; i += 8) {
@@ -226,7 +226,7 @@ static size_t make_recorded(uint8_t *bytes, const struct record *record, unsigne
     } else if (kind == 2) {
         const size_t more = next_random() % 2000 + 1;
 
-        len = len + more > MOST ? MOST : len + more;
+        len = len + more > HIGHEST ? HIGHEST : len + more;
     } else if (kind == 3) {
         for (uint64_t i = next_random() % 8 + 1; i > 0; i--)
             bytes[next_random() % span] ^= (uint8_t)(1u << next_random() % 8);
@@ -236,7 +236,7 @@ static size_t make_recorded(uint8_t *bytes, const struct record *record, unsigne
 
 static void send_one(void)
 {
-    static uint8_t bytes[MOST + 8];
+    static uint8_t bytes[HIGHEST + 8];
     const unsigned kind = (unsigned)(next_random() % 6);
     const unsigned known = spray.recorded < RECORDS ? spray.recorded : RECORDS;
     const struct record *record;

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# test_words.pl - identifiers and file names of the library, runtimes and apps use the field's
+# test_words.pl - identifiers and file names of the library, runtimes, apps and tests use the field's
 # words: no component of a name is one of the retired words below. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
@@ -16,7 +16,7 @@ use lib dirname(__FILE__);
 use House qw(source_folder files_of slurp code_of);
 
 my $list = @ARGV && $ARGV[0] eq '--list';
-my @folders = qw(base core extended conduits other runtimes apps);
+my @folders = qw(base core extended conduits other runtimes apps tests);
 
 # The retired words, and what to write instead.
 my %instead;
@@ -139,3 +139,20 @@ last_ts_echo                   timestamp echo
 loss_ts_echo                   timestamp echo
 ts_echo                        timestamp echo
 ts_echo_ns                     timestamp echo
+AQ_BENCH_LEAST_SLICES          a time slice of a measurement
+AQ_BENCH_MAX_SLICES            a time slice of a measurement
+AQ_LOAD_SLICES                 a time slice of a measurement
+AQ_LOAD_SLICES_UP              a time slice of a measurement
+MAX_SLICES                     a time slice of a measurement
+SLICES                         a time slice of a measurement
+SLICE_NS                       a time slice of a measurement
+aq_load_slice                  a time slice of a measurement
+aq_load_slice_ns               a time slice of a measurement
+aq_load_slices                 a time slice of a measurement
+aq_measure_slice               a time slice of a measurement
+slice                          a time slice of a measurement
+slice_ns                       a time slice of a measurement
+slice_us                       a time slice of a measurement
+slices                         a time slice of a measurement
+test_interrupted_slices_are_left_out a time slice of a measurement
+test_unsteady_slices           a time slice of a measurement

@@ -58,14 +58,15 @@ void hybrid_halo(const double *left_edge, const double *right_edge, double *left
                  double *right_halo)
 {
     const int expected = edges + (rank > 0);
-    void *there;
+    void *remote_addr;
 
     /* nobody puts before all have left the step before, or sends before all have read its message
      * */
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     if (rank > 0) {
-        gex_Segment_QueryBound(team, (gex_Rank_t)rank - 1, &there, NULL, NULL);
-        gex_RMA_PutBlocking(team, (gex_Rank_t)rank - 1, there, left_edge, sizeof(*left_edge), 0);
+        gex_Segment_QueryBound(team, (gex_Rank_t)rank - 1, &remote_addr, NULL, NULL);
+        gex_RMA_PutBlocking(team, (gex_Rank_t)rank - 1, remote_addr, left_edge, sizeof(*left_edge),
+                            0);
     }
     if (rank < ranks - 1)
         gex_AM_RequestMedium0(team, (gex_Rank_t)rank + 1, HIDX_EDGE, right_edge,

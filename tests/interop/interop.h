@@ -31,9 +31,9 @@
 #include <gasnetex.h>
 #include <gasnet_coll.h>
 
-#define LANES      4                  /* traffic that may be under way at a time, one a thread */
-#define AREA       ((size_t)64 << 10) /* bytes of each part of a channel's share of the segment */
-#define LANE_BYTES (3 * AREA)         /* what others get; what they put; where their Longs arrive */
+#define CHANNELS      4                  /* traffic that may be under way at a time, one a thread */
+#define AREA          ((size_t)64 << 10) /* bytes of each part of a channel's share */
+#define CHANNEL_BYTES (3 * AREA) /* what others get; what they put; where their Longs arrive */
 
 struct interop {
     gex_TM_t tm;
@@ -81,7 +81,7 @@ static inline void barrier(void)
 
 /* Operations under way in a channel: to the right neighbour, and from the left one's memory. */
 struct traffic {
-    unsigned lane;
+    unsigned channel;
     uint32_t seed;
     unsigned sent; /* messages to be answered */
     size_t transfer;
@@ -94,7 +94,7 @@ void traffic_register(gex_EP_t ep);
 
 /** traffic_start - messages of all kinds, a put and a get in this channel. Few of each, so that
  * they can start without the other ranks; large: as much as there is space for. */
-void traffic_start(struct traffic *t, unsigned lane, uint32_t seed, bool large);
+void traffic_start(struct traffic *t, unsigned channel, uint32_t seed, bool large);
 
 /** traffic_done - polls once; returns true if all of them are complete. */
 bool traffic_done(struct traffic *t);
@@ -104,11 +104,11 @@ void traffic_finish(struct traffic *t);
 
 /** traffic_read_back - compares what this rank's finished put of that seed has left at the right
  *  neighbour's; each round. */
-void traffic_read_back(unsigned lane, uint32_t seed, bool large);
+void traffic_read_back(unsigned channel, uint32_t seed, bool large);
 
 /** traffic_arrived - compares what the left neighbour has put; when all have finished this seed's.
  * */
-void traffic_arrived(unsigned lane, uint32_t seed, bool large);
+void traffic_arrived(unsigned channel, uint32_t seed, bool large);
 
 /* --- mix_mpi.c, mix_threads.c, mix_memory.c: the scenarios --- */
 

@@ -220,13 +220,13 @@ static void start_aqueduct(int *argc, char ***argv)
     it.size = (int)gex_TM_QuerySize(it.tm);
     traffic_register(ep);
     memory_register(ep);
-    if (gex_Segment_Attach(&segment, it.tm, LANES * LANE_BYTES) != GASNET_OK) {
+    if (gex_Segment_Attach(&segment, it.tm, CHANNELS * CHANNEL_BYTES) != GASNET_OK) {
         fprintf(stderr, "mix: gex_Segment_Attach failed\n");
         gasnet_exit(1);
     }
     it.segment = gex_Segment_QueryAddr(segment);
-    for (unsigned lane = 0; lane < LANES; lane++)
-        fill(it.segment + lane * LANE_BYTES, AREA, (uint32_t)it.rank * 1000 + lane);
+    for (unsigned channel = 0; channel < CHANNELS; channel++)
+        fill(it.segment + channel * CHANNEL_BYTES, AREA, (uint32_t)it.rank * 1000 + channel);
     barrier();
 }
 
@@ -277,9 +277,9 @@ static void run_scenarios(int count, char **names)
 /* The same on all ranks: how many things were wrong. */
 static int all_failures(void)
 {
-    int mine = atomic_load(&failures), all = 0;
+    int ours = atomic_load(&failures), all = 0;
 
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(&ours, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     return all;
 }
 

@@ -13,7 +13,7 @@
 
 #include "interop.h"
 
-static unsigned char *far_memory(void)
+static unsigned char *remote_memory(void)
 {
     void *segment;
 
@@ -25,7 +25,7 @@ static void put(void)
 {
     static unsigned char word[8];
 
-    gex_RMA_PutBlocking(it.tm, (gex_Rank_t)right(), far_memory(), word, sizeof(word), 0);
+    gex_RMA_PutBlocking(it.tm, (gex_Rank_t)right(), remote_memory(), word, sizeof(word), 0);
 }
 
 /* With IMMEDIATE a put is declined as long as there is no room for it; here there never will be. */
@@ -35,7 +35,7 @@ static void put_immediate(void)
     gex_Event_t event = GEX_EVENT_NO_OP;
 
     while (event == GEX_EVENT_NO_OP)
-        event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), far_memory(), word, sizeof(word),
+        event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), remote_memory(), word, sizeof(word),
                               GEX_EVENT_NOW, GEX_FLAG_IMMEDIATE);
     gex_Event_Wait(event);
 }
@@ -51,7 +51,7 @@ static void *put_on(void *arg)
 static gex_Event_t begin_and_end(void)
 {
     static unsigned char word[8];
-    const gex_Event_t event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), far_memory(), word,
+    const gex_Event_t event = gex_RMA_PutNB(it.tm, (gex_Rank_t)right(), remote_memory(), word,
                                             sizeof(word), GEX_EVENT_NOW, 0);
 
     MPI_Finalize();

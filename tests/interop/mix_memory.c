@@ -16,9 +16,9 @@
 #define HIDX_DROP (GEX_AM_INDEX_BASE + 10)
 #define SECONDS   1.5
 #define TAG       771
-#define GROWTH_MOST \
-    ((size_t)64 << 20) /* the conduit's promise; a flood without bounds is some GiB */
-#define FLOOD_LEAST ((size_t)16 << 10) /* far fewer would not have been a flood */
+#define GROWTH_MAX \
+    ((size_t)64 << 20)               /* the conduit's promise; a flood without bounds is some GiB */
+#define FLOOD_MIN ((size_t)16 << 10) /* far fewer would not have been a flood */
 
 static const size_t sizes[] = { 0, 500, 4096, 8192, 9000, 65000 };
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
@@ -88,10 +88,10 @@ static unsigned long long look_away(size_t *max)
     unsigned long long total = 0, one = 0;
 
     for (int left = it.size - 1; left != 0;) {
-        int here = 0;
+        int self = 0;
 
-        MPI_Iprobe(MPI_ANY_SOURCE, TAG, it.comm, &here, MPI_STATUS_IGNORE);
-        if (here) {
+        MPI_Iprobe(MPI_ANY_SOURCE, TAG, it.comm, &self, MPI_STATUS_IGNORE);
+        if (self) {
             MPI_Recv(&one, 1, MPI_UNSIGNED_LONG_LONG, MPI_ANY_SOURCE, TAG, it.comm,
                      MPI_STATUS_IGNORE);
             total += one;
@@ -113,7 +113,7 @@ void mix_memory(void)
     if (it.rank == 0) {
         sent = look_away(&max);
         GASNET_BLOCKUNTIL(atomic_load(&arrived) >= sent);
-        if (it.size > 1 && sent < FLOOD_LEAST)
+        if (it.size > 1 && sent < FLOOD_MIN)
             failed("the flood was only %llu bytes", sent);
         equal("bytes of a flood that have come", (long)atomic_load(&arrived), (long)sent);
     } else {
@@ -123,7 +123,7 @@ void mix_memory(void)
     barrier();
     if (resident() > max)
         max = resident();
-    if (max - before > GROWTH_MOST)
+    if (max - before > GROWTH_MAX)
         failed("a flood to a rank that looks away takes %zu MiB here", (max - before) >> 20);
     if (it.rank <= 1)
         printf("# memory: rank %d grows by %zu KiB; %llu bytes\n", it.rank, (max - before) >> 10,

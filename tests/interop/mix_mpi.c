@@ -93,7 +93,7 @@ static void check_sums(const char *what, const long *sums, long each)
 
 static void collectives_round(enum order order, uint32_t seed)
 {
-    long *mine = malloc(COUNT * sizeof(long)), *remote = malloc(COUNT * sizeof(long));
+    long *input = malloc(COUNT * sizeof(long)), *remote = malloc(COUNT * sizeof(long));
     long *ours = malloc(COUNT * sizeof(long)), *blocking = malloc(COUNT * sizeof(long));
     int *to = malloc((size_t)it.size * sizeof(int)), *from = malloc((size_t)it.size * sizeof(int));
     unsigned char *text = malloc(AREA);
@@ -102,18 +102,18 @@ static void collectives_round(enum order order, uint32_t seed)
     gex_Event_t event;
 
     for (int i = 0; i < COUNT; i++)
-        mine[i] = (long)seed * (i + it.rank);
+        input[i] = (long)seed * (i + it.rank);
     for (int r = 0; r < it.size; r++)
         to[r] = (int)seed + 100 * it.rank + r;
     if (it.rank == root)
         fill(text, AREA, seed);
-    event = gex_Coll_ReduceToAllNB(it.tm, ours, mine, GEX_DT_I64, sizeof(long), COUNT, GEX_OP_ADD,
+    event = gex_Coll_ReduceToAllNB(it.tm, ours, input, GEX_DT_I64, sizeof(long), COUNT, GEX_OP_ADD,
                                    NULL, NULL, 0);
-    MPI_Iallreduce(mine, remote, COUNT, MPI_LONG, MPI_SUM, it.comm, &requests[0]);
+    MPI_Iallreduce(input, remote, COUNT, MPI_LONG, MPI_SUM, it.comm, &requests[0]);
     MPI_Ibcast(text, AREA, MPI_BYTE, root, it.comm, &requests[1]);
     MPI_Ialltoall(to, 1, MPI_INT, from, 1, MPI_INT, it.comm, &requests[2]);
     if (order == MPI_FIRST) { /* a blocking one in between; Aqueduct's stays under way */
-        MPI_Allreduce(mine, blocking, COUNT, MPI_LONG, MPI_SUM, it.comm);
+        MPI_Allreduce(input, blocking, COUNT, MPI_LONG, MPI_SUM, it.comm);
         check_sums("MPI_Allreduce", blocking, (long)seed);
     }
     finish_both(order, requests, 3, seed);
@@ -126,7 +126,7 @@ static void collectives_round(enum order order, uint32_t seed)
     gex_Event_Wait(gex_Coll_BroadcastNB(it.tm, (gex_Rank_t)root, text, text, AREA, 0));
     compare("gex_Coll_BroadcastNB", text, AREA, seed);
     barrier();
-    free(mine), free(remote), free(ours), free(blocking), free(to), free(from), free(text);
+    free(input), free(remote), free(ours), free(blocking), free(to), free(from), free(text);
 }
 
 void mix_collectives(void)
@@ -272,7 +272,7 @@ void mix_flood(void)
     enum { MANY = 8, LONG = 256 << 10 };
     unsigned char *in = calloc(MANY, LONG), *out = malloc((size_t)MANY * LONG);
     MPI_Request requests[2 * MANY];
-    struct traffic t[LANES];
+    struct traffic t[CHANNELS];
     int done = 0;
 
     for (unsigned round = 0; round < it.rounds; round++) {
@@ -283,15 +283,15 @@ void mix_flood(void)
         for (int i = 0; i < MANY; i++)
             MPI_Isend(out + i * LONG, LONG, MPI_BYTE, right(), 500 + i, it.comm,
                       &requests[MANY + i]);
-        for (unsigned lane = 0; lane < LANES; lane++)
-            traffic_start(&t[lane], lane, 23 * round + lane, true);
+        for (unsigned channel = 0; channel < CHANNELS; channel++)
+            traffic_start(&t[channel], channel, 23 * round + channel, true);
         for (done = 0; !done; gasnet_AMPoll())
             MPI_Testall(2 * MANY, requests, &done, MPI_STATUSES_IGNORE);
-        for (unsigned lane = 0; lane < LANES; lane++)
-            traffic_finish(&t[lane]);
+        for (unsigned channel = 0; channel < CHANNELS; channel++)
+            traffic_finish(&t[channel]);
         barrier();
-        for (unsigned lane = 0; lane < LANES; lane++)
-            traffic_arrived(lane, 23 * round + lane, true);
+        for (unsigned channel = 0; channel < CHANNELS; channel++)
+            traffic_arrived(channel, 23 * round + channel, true);
         for (int i = 0; i < MANY; i++)
             compare("a long MPI message", in + i * LONG, LONG,
                     (uint32_t)i + (uint32_t)left() * 31 + round);

@@ -36,14 +36,14 @@ static void *call_mpi(void *arg)
 
     for (unsigned round = 0; round < ROUNDS; round++) {
         const int n = round % 2 == 0 ? 100 : LONG;
-        const long mine = (long)round + it.rank;
+        const long ours = (long)round + it.rank;
         long sum = 0;
 
         fill(out, (size_t)n, round + (uint32_t)it.rank * 3);
         MPI_Sendrecv(out, n, MPI_BYTE, right(), number, in, n, MPI_BYTE, left(), number,
                      comms[number], MPI_STATUS_IGNORE);
         compare("an MPI message of a thread", in, (size_t)n, round + (uint32_t)left() * 3);
-        MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, comms[number]);
+        MPI_Allreduce(&ours, &sum, 1, MPI_LONG, MPI_SUM, comms[number]);
         equal("MPI_Allreduce of a thread", sum,
               (long)round * it.size + (long)it.size * (it.size - 1) / 2);
     }
@@ -53,35 +53,35 @@ static void *call_mpi(void *arg)
 
 static void *call_aqueduct(void *arg)
 {
-    const unsigned lane = (unsigned)(intptr_t)arg;
+    const unsigned channel = (unsigned)(intptr_t)arg;
     struct traffic t;
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        traffic_start(&t, lane, 29 * round, round % 2 != 0);
+        traffic_start(&t, channel, 29 * round, round % 2 != 0);
         traffic_finish(&t);
-        traffic_read_back(lane, 29 * round, round % 2 != 0);
+        traffic_read_back(channel, 29 * round, round % 2 != 0);
     }
     return NULL;
 }
 
 void mix_threads(void)
 {
-    pthread_t threads[MPI_THREADS + LANES];
+    pthread_t threads[MPI_THREADS + CHANNELS];
 
     for (int i = 0; i < MPI_THREADS; i++)
         MPI_Comm_dup(it.comm, &comms[i]);
     MPI_Barrier(it.comm);
     for (int i = 0; i < MPI_THREADS; i++)
         pthread_create(&threads[i], NULL, call_mpi, (void *)(intptr_t)i);
-    for (int i = 0; i < LANES; i++)
+    for (int i = 0; i < CHANNELS; i++)
         pthread_create(&threads[MPI_THREADS + i], NULL, call_aqueduct, (void *)(intptr_t)i);
-    for (int i = 0; i < LANES; i++)
+    for (int i = 0; i < CHANNELS; i++)
         pthread_join(threads[MPI_THREADS + i], NULL);
     barrier(); /* serves those whose threads are not done */
     for (int i = 0; i < MPI_THREADS; i++)
         pthread_join(threads[i], NULL);
-    for (unsigned lane = 0; lane < LANES; lane++)
-        traffic_arrived(lane, 29 * (ROUNDS - 1), (ROUNDS - 1) % 2 != 0);
+    for (unsigned channel = 0; channel < CHANNELS; channel++)
+        traffic_arrived(channel, 29 * (ROUNDS - 1), (ROUNDS - 1) % 2 != 0);
     MPI_Barrier(it.comm);
     for (int i = 0; i < MPI_THREADS; i++)
         MPI_Comm_free(&comms[i]);

@@ -25,7 +25,7 @@
 
 #define SEGMENT (1 << 20)
 #define THREADS 4
-enum { H_EXIT = 200, H_HELD, H_NOTHING };
+enum { H_EXIT = 200, H_DEFERRED, H_NOTHING };
 
 static gex_Client_t client;
 static gex_EP_t ep;
@@ -41,26 +41,26 @@ static void on_exit_request(gex_Token_t token, gex_AM_Arg_t code)
     gasnet_exit((int)code);
 }
 
-static void on_held_request(gex_Token_t token, gex_AM_Arg_t code)
+static void on_deferred_request(gex_Token_t token, gex_AM_Arg_t code)
 {
     (void)token;
     gex_HSL_Lock(&hsl);
     gasnet_exit((int)code);
 }
 
-static atomic_int told;
+static atomic_int reported;
 
 static void on_nothing(gex_Token_t token)
 {
     (void)token;
-    atomic_store(&told, 1);
+    atomic_store(&reported, 1);
 }
 
 static gex_AM_Entry_t table[] = {
     { H_EXIT, (gex_AM_Fn_t)on_exit_request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 1, NULL,
       "exit" },
-    { H_HELD, (gex_AM_Fn_t)on_held_request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 1, NULL,
-      "held" },
+    { H_DEFERRED, (gex_AM_Fn_t)on_deferred_request, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 1,
+      NULL, "held" },
     { H_NOTHING, (gex_AM_Fn_t)on_nothing, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_SHORT, 0, NULL,
       "nothing" },
 };
@@ -123,7 +123,7 @@ static void rest_seconds(void)
     const char *seconds = getenv("EXIT_CASE_SECONDS");
     const time_t end = time(NULL) + 1 + (seconds != NULL ? atoi(seconds) : 1);
 
-    GASNET_BLOCKUNTIL(atomic_load(&told)); /* and then not seen to, until its sender is gone */
+    GASNET_BLOCKUNTIL(atomic_load(&reported)); /* and then not seen to, until its sender is gone */
     sleep(1);
     GASNET_BLOCKUNTIL(time(NULL) > end);
 }
@@ -191,10 +191,10 @@ static void threads(void *(*fn)(void *), void *arg, int count)
 static int overflow(volatile char *outer)
 {
     static volatile int enough; /* never */
-    volatile char here[65536];
+    volatile char self[65536];
 
-    here[0] = outer[0];
-    return enough ? 0 : overflow(here) + here[0];
+    self[0] = outer[0];
+    return enough ? 0 : overflow(self) + self[0];
 }
 
 static void crash_bus(void)
@@ -376,7 +376,7 @@ static void handler_case(int n)
     } else if (n == 13) {
         request(who, H_EXIT);
     } else if (me == (who + 1) % ranks) {
-        request(who, H_HELD);
+        request(who, H_DEFERRED);
     }
     rest_poll();
 }

@@ -66,17 +66,17 @@ static void fill(uint8_t *bytes, size_t len, uint32_t rank, uint32_t salt)
 
 static void check_allgather(size_t len)
 {
-    uint8_t *mine = malloc(len), *all = malloc(len * info->size), *want = malloc(len);
+    uint8_t *ours = malloc(len), *all = malloc(len * info->size), *want = malloc(len);
 
-    fill(mine, len, info->rank, (uint32_t)len);
-    if (aq_spawn_allgather(mine, len, all) != 0)
+    fill(ours, len, info->rank, (uint32_t)len);
+    if (aq_spawn_allgather(ours, len, all) != 0)
         fail("allgather", 0);
     for (uint32_t r = 0; r < info->size; r++) {
         fill(want, len, r, (uint32_t)len);
         if (memcmp(all + r * len, want, len) != 0)
             fail("what allgather gave of a rank", r);
     }
-    free(mine);
+    free(ours);
     free(all);
     free(want);
 }
@@ -96,7 +96,7 @@ static void check_bcast(size_t len, uint32_t root)
     free(want);
 }
 
-static void check_cards(void)
+static void check_addresses(void)
 {
     uint8_t address[AQ_SPAWN_ADDR_MAX], want[AQ_SPAWN_ADDR_MAX];
     uint64_t begin = aq_jobarea_now_ns();
@@ -155,7 +155,7 @@ static void check_data(void)
     check_bcast(8, 0);
     check_bcast(9000, info->size - 1);
     check_bcast(3, info->size / 2);
-    check_cards();
+    check_addresses();
     check_bcast(700, info->size - 1);
     check_allgather(40);
     if (aq_spawn_fence() != 0 || aq_spawn_host_fence() != 0)

@@ -27,28 +27,28 @@ struct layout {
     char *argv[8];
 };
 
-static struct layout *mine;
+static struct layout *ours;
 static size_t heap_used;
 
 /* --- a heap inside the segment --- */
 
 static char *keep(const char *text)
 {
-    char *here = mine->heap + heap_used;
+    char *self = ours->heap + heap_used;
 
     heap_used += strlen(text) + 1;
     if (heap_used > HEAP)
         aq_test_die(__FILE__, __LINE__, "the heap in the segment is too small");
-    return strcpy(here, text);
+    return strcpy(self, text);
 }
 
 static char **keep_argv(const char *a, const char *b, const char *c)
 {
-    mine->argv[0] = keep(a);
-    mine->argv[1] = keep(b);
-    mine->argv[2] = keep(c);
-    mine->argv[3] = NULL;
-    return mine->argv;
+    ours->argv[0] = keep(a);
+    ours->argv[1] = keep(b);
+    ours->argv[2] = keep(c);
+    ours->argv[3] = NULL;
+    return ours->argv;
 }
 
 /* --- peers at work --- */
@@ -60,10 +60,10 @@ static uint64_t word_of(gex_Rank_t writer, uint64_t round, int i)
 
 static void write_peer(uint64_t round)
 {
-    struct layout *there = aq_test_base(aq_test_peer(1));
+    struct layout *remote_addr = aq_test_base(aq_test_peer(1));
 
     for (int i = 0; i < WORDS; i++)
-        gex_RMA_PutNBIVal(aq_test_tm, aq_test_peer(1), &there->words[i],
+        gex_RMA_PutNBIVal(aq_test_tm, aq_test_peer(1), &remote_addr->words[i],
                           word_of(aq_test_me, round, i), 8, 0);
     gex_NBI_Wait(GEX_EC_PUT, 0);
 }
@@ -74,7 +74,7 @@ static void check_words(uint64_t round)
 
     aq_test_barrier();
     for (int i = 0; i < WORDS; i++)
-        wrong += mine->words[i] != word_of(aq_test_peer(aq_test_n - 1), round, i);
+        wrong += ours->words[i] != word_of(aq_test_peer(aq_test_n - 1), round, i);
     AQ_CHECK_EQ(wrong, 0);
     aq_test_barrier();
 }
@@ -117,7 +117,7 @@ static void child_ends_the_job(void)
 #if !GASNET_SEGMENT_EVERYTHING
 static void child_touches_the_segment(void)
 {
-    mine->words[0] = 0; /* not mapped here */
+    ours->words[0] = 0; /* not mapped here */
     _exit(3);
 }
 #endif
@@ -241,7 +241,7 @@ int main(int argc, char **argv)
     aq_test_start(&argc, &argv, 1);
     aq_test_crowded = true; /* by the children */
     aq_test_segment(sizeof(struct layout));
-    mine = aq_test_base(aq_test_me);
+    ours = aq_test_base(aq_test_me);
     aq_test_barrier();
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         check_spawn(3 * round);

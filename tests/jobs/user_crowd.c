@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 /* How much slower than a plain futex, in the middle of the slices, is still a decent rate. */
-#define MOST_TIMES_A_FUTEX 4.0
+#define MAX_TIMES_A_FUTEX 4.0
 /* CPU time of all waiting ranks together, for each second of waiting. */
-#define MOST_CPU_WAITING 0.25
+#define MAX_CPU_WAITING 0.25
 
 enum {
     SLICES = 7,
@@ -71,10 +71,10 @@ static void futex_barrier(void)
 static void futex_round_trip(void)
 {
     atomic_uint *turn = &shared->pair[aq_test_me / 2].turn;
-    const unsigned mine = aq_test_me & 1;
+    const unsigned ours = aq_test_me & 1;
     unsigned now;
 
-    while (((now = atomic_load(turn)) & 1) != mine)
+    while (((now = atomic_load(turn)) & 1) != ours)
         futex_wait(turn, now);
     atomic_fetch_add(turn, 1);
     futex_wake(turn);
@@ -124,9 +124,10 @@ static void exchange(void)
     memset(block, (int)aq_test_me + 1, BLOCK);
     for (gex_Rank_t k = 0; k < aq_test_n; k++) {
         const gex_Rank_t to = aq_test_peer(k);
-        char *there = (char *)aq_test_base(to) + sizeof(struct shared) + (size_t)aq_test_me * BLOCK;
+        char *remote_addr =
+            (char *)aq_test_base(to) + sizeof(struct shared) + (size_t)aq_test_me * BLOCK;
 
-        gex_RMA_PutNBI(aq_test_tm, to, there, block, BLOCK, GEX_EVENT_DEFER, 0);
+        gex_RMA_PutNBI(aq_test_tm, to, remote_addr, block, BLOCK, GEX_EVENT_DEFER, 0);
     }
     gex_NBI_Wait(GEX_EC_PUT, 0);
     barrier();
@@ -134,10 +135,10 @@ static void exchange(void)
 
 static void check_exchange(void)
 {
-    const char *mine = blocks_of[aq_test_me];
+    const char *ours = blocks_of[aq_test_me];
 
     for (gex_Rank_t from = 0; from < aq_test_n; from++)
-        AQ_CHECK(aq_test_all(mine + (size_t)from * BLOCK, (int)(unsigned char)(from + 1), BLOCK));
+        AQ_CHECK(aq_test_all(ours + (size_t)from * BLOCK, (int)(unsigned char)(from + 1), BLOCK));
     barrier();
 }
 
@@ -163,29 +164,29 @@ static int by_value(const void *a, const void *b)
 
 static void row(const char *name, void (*subject)(void), void (*limit)(void), int rounds)
 {
-    double ratio[SLICES], took[SLICES], least[SLICES];
+    double ratio[SLICES], took[SLICES], min[SLICES];
 
     for (int slice = -1; slice < SLICES; slice++) { /* the first to warm up */
         const int at = slice < 0 ? 0 : slice;
-        double mine;
+        double ours;
 
-        mine = per_round(subject, rounds);
-        least[at] = per_round(limit, rounds);
-        took[at] = mine;
-        ratio[at] = mine / least[at];
+        ours = per_round(subject, rounds);
+        min[at] = per_round(limit, rounds);
+        took[at] = ours;
+        ratio[at] = ours / min[at];
     }
     qsort(ratio, SLICES, sizeof(ratio[0]), by_value);
     qsort(took, SLICES, sizeof(took[0]), by_value);
-    qsort(least, SLICES, sizeof(least[0]), by_value);
+    qsort(min, SLICES, sizeof(min[0]), by_value);
     if (aq_test_me != 0)
         return;
     printf("# %u ranks, %s: %.1f us, by futex %.1f us, ratio %.2f (%.2f..%.2f)\n",
-           (unsigned)aq_test_n, name, took[SLICES / 2] * 1e6, least[SLICES / 2] * 1e6,
+           (unsigned)aq_test_n, name, took[SLICES / 2] * 1e6, min[SLICES / 2] * 1e6,
            ratio[SLICES / 2], ratio[0], ratio[SLICES - 1]);
-    if (ratio[SLICES / 2] > MOST_TIMES_A_FUTEX)
+    if (ratio[SLICES / 2] > MAX_TIMES_A_FUTEX)
         aq_test_fail(__FILE__, __LINE__,
                      "%s takes %.1f times as long as by futexes, at most %.1f allowed", name,
-                     ratio[SLICES / 2], MOST_TIMES_A_FUTEX);
+                     ratio[SLICES / 2], MAX_TIMES_A_FUTEX);
 }
 
 /* --- CPU time of waiting --- */
@@ -225,7 +226,7 @@ static void check_cpu(void (*wait)(void), const char *name)
         atomic_store(&cpu_reports, 0);
         printf("# %u ranks wait 1 s in %s: %.3f s of CPU time together\n", (unsigned)aq_test_n - 1,
                name, all);
-        AQ_CHECK(all < MOST_CPU_WAITING);
+        AQ_CHECK(all < MAX_CPU_WAITING);
     }
     barrier();
 }
@@ -246,7 +247,7 @@ int main(int argc, char **argv)
 {
     const char *rounds_text = getenv("USER_CROWD_ROUNDS");
     int rounds = rounds_text != NULL ? atoi(rounds_text) : 20;
-    void *here;
+    void *self;
 
     aq_test_start(&argc, &argv, 4);
 #if GASNET_SEGMENT_EVERYTHING
@@ -259,10 +260,10 @@ int main(int argc, char **argv)
     aq_test_handlers(table, AQ_LENGTH(table));
     aq_test_segment(sizeof(struct shared) + (size_t)aq_test_n * BLOCK);
     for (gex_Rank_t rank = 0; rank < aq_test_n; rank++) {
-        gex_Segment_QueryBound(aq_test_tm, rank, NULL, &here, NULL);
-        blocks_of[rank] = (char *)here + sizeof(struct shared);
+        gex_Segment_QueryBound(aq_test_tm, rank, NULL, &self, NULL);
+        blocks_of[rank] = (char *)self + sizeof(struct shared);
         if (rank == 0)
-            shared = here;
+            shared = self;
     }
     barrier();
     rule("oversubscription: barriers keep pace with a futex barrier of as many processes");

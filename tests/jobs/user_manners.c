@@ -91,11 +91,11 @@ static void compare_environment(void)
 /* Those that end a process may get a handler where the client had none; no other may. */
 static int may_be_caught(int sig)
 {
-    static const int ending[] = { SIGABRT, SIGFPE,  SIGILL, SIGSEGV, SIGBUS,
-                                  SIGINT,  SIGTERM, SIGHUP, SIGPIPE, SIGQUIT };
+    static const int closing[] = { SIGABRT, SIGFPE,  SIGILL, SIGSEGV, SIGBUS,
+                                   SIGINT,  SIGTERM, SIGHUP, SIGPIPE, SIGQUIT };
 
-    for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-        if (sig == ending[i])
+    for (size_t i = 0; i < sizeof(closing) / sizeof(closing[0]); i++)
+        if (sig == closing[i])
             return before.action[sig].sa_handler == SIG_DFL;
     return 0;
 }
@@ -155,14 +155,14 @@ static void on_signal(int sig)
 /* A client, or a library that it uses, that was there first. */
 static void be_first(void)
 {
-    static const int mine[] = { SIGTERM, SIGSEGV, SIGCHLD, SIGUSR1, SIGURG, SIGQUIT };
+    static const int ours[] = { SIGTERM, SIGSEGV, SIGCHLD, SIGUSR1, SIGURG, SIGQUIT };
     struct sigaction action;
 
     memset(&action, 0, sizeof(action));
     action.sa_handler = on_signal;
     action.sa_flags = SA_RESTART;
-    for (size_t i = 0; i < sizeof(mine) / sizeof(mine[0]); i++)
-        sigaction(mine[i], &action, NULL);
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+        sigaction(ours[i], &action, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     setenv("OMP_NUM_THREADS", "3", 1);

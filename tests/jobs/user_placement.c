@@ -51,49 +51,49 @@ static void on_attach(void *base, uintptr_t size)
 
 void (*gasnet_client_attach_hook)(void *, uintptr_t) = on_attach;
 
-static void check_traffic_touches_nothing(char *mine)
+static void check_traffic_touches_nothing(char *ours)
 {
     int i;
 
     rule("placement: barriers and messages touch no page of a segment");
     for (i = 0; i < 100; i++)
         aq_test_barrier();
-    AQ_CHECK_EQ(resident(mine, SEGMENT), 0);
+    AQ_CHECK_EQ(resident(ours, SEGMENT), 0);
     aq_test_barrier();
 }
 
-static void check_owner(char *mine)
+static void check_owner(char *ours)
 {
     long before, after;
 
     rule("placement: the owner's first touch, and nothing else, makes its pages");
     before = faults();
-    memset(mine, 1, HALF);
+    memset(ours, 1, HALF);
     after = faults();
     AQ_CHECK(after > before); /* they were not there */
-    AQ_CHECK_EQ(resident(mine, HALF), HALF / GASNET_PAGESIZE);
-    AQ_CHECK_EQ(resident(mine + HALF, SEGMENT - HALF), 0);
+    AQ_CHECK_EQ(resident(ours, HALF), HALF / GASNET_PAGESIZE);
+    AQ_CHECK_EQ(resident(ours + HALF, SEGMENT - HALF), 0);
     aq_test_barrier();
 }
 
-static void check_peer(char *mine)
+static void check_peer(char *ours)
 {
     const uint64_t one = 1;
     char *remote = (char *)aq_test_base(aq_test_peer(1)) + HALF;
-    long there;
+    long remote_addr;
 
     rule("placement: a put makes the page that it writes to, a huge one at most");
     gex_RMA_PutBlocking(aq_test_tm, aq_test_peer(1), remote, (void *)(uintptr_t)&one, sizeof(one),
                         0);
     aq_test_barrier();
-    there = resident(mine + HALF, SEGMENT - HALF);
-    AQ_CHECK(there >= 1 && there <= (2 << 20) / GASNET_PAGESIZE);
+    remote_addr = resident(ours + HALF, SEGMENT - HALF);
+    AQ_CHECK(remote_addr >= 1 && remote_addr <= (2 << 20) / GASNET_PAGESIZE);
     aq_test_barrier();
 }
 
 int main(int argc, char **argv)
 {
-    char *mine;
+    char *ours;
 
     aq_test_start(&argc, &argv, 1);
 #if GASNET_SEGMENT_EVERYTHING
@@ -102,15 +102,15 @@ int main(int argc, char **argv)
     rule("placement: the hook is not called before attach");
     AQ_CHECK_EQ(hooked.calls, 0);
     aq_test_segment(SEGMENT);
-    mine = aq_test_base(aq_test_me);
+    ours = aq_test_base(aq_test_me);
     rule("placement: attach calls the client's hook once, with the segment's base and size");
     AQ_CHECK_EQ(hooked.calls, 1);
-    AQ_CHECK_PTR(hooked.base, mine);
+    AQ_CHECK_PTR(hooked.base, ours);
     AQ_CHECK_EQ(hooked.size, SEGMENT);
     rule("placement: no page exists before the hook has run");
     AQ_CHECK_EQ(hooked.resident, 0);
-    check_traffic_touches_nothing(mine);
-    check_owner(mine);
-    check_peer(mine);
+    check_traffic_touches_nothing(ours);
+    check_owner(ours);
+    check_peer(ours);
     return aq_test_finish();
 }

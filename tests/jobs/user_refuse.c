@@ -41,9 +41,9 @@ static int refuse(unsigned answer)
 static int is_refused(void)
 {
     char from = 1, to = 0;
-    struct iovec here = { &to, 1 }, there = { &from, 1 };
+    struct iovec self = { &to, 1 }, remote_addr = { &from, 1 };
 
-    return process_vm_readv(getpid(), &here, 1, &there, 1, 0) < 0 && errno == EPERM;
+    return process_vm_readv(getpid(), &self, 1, &remote_addr, 1, 0) < 0 && errno == EPERM;
 }
 
 int main(int argc, char **argv)

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { H_TAKE = GEX_AM_INDEX_BASE, H_GO, ROOM = 100000 };
+enum { H_TAKE = GEX_AM_INDEX_BASE, H_GO, SPACE = 100000 };
 
 static gex_TM_t tm, team;   /* team: all ranks, the last one first */
 static gex_Rank_t me, away; /* away: the rank that keeps the others waiting */
@@ -99,7 +99,7 @@ static void wait_in(const char *what)
         gex_RMA_GetNBI(tm, &word, away, peer_words, sizeof(word), 0);
         gex_NBI_Wait(GEX_EC_ALL, 0);
     } else if (strcmp(what, "room") == 0) {
-        for (int i = 0; i < ROOM / 1000; i++)
+        for (int i = 0; i < SPACE / 1000; i++)
             gex_AM_RequestMedium0(tm, away, H_TAKE, payload, sizeof(payload), GEX_EVENT_NOW, 0);
     } else if (strcmp(what, "until") == 0) {
         GASNET_BLOCKUNTIL(go);
@@ -138,24 +138,24 @@ int main(int argc, char **argv)
     gex_Client_t client;
     gex_EP_t ep;
     gex_Segment_t segment;
-    uint64_t *mine;
+    uint64_t *ours;
 
     if (gex_Client_Init(&client, &ep, &tm, "STALL", &argc, &argv, 0) != GASNET_OK
         || gex_EP_RegisterHandlers(ep, table, sizeof(table) / sizeof(table[0])) != GASNET_OK
         || gex_Segment_Attach(&segment, tm, GASNET_PAGESIZE) != GASNET_OK)
         return 3;
     me = gex_TM_QueryRank(tm);
-    mine = gex_Segment_QueryAddr(segment);
+    ours = gex_Segment_QueryAddr(segment);
     away = gex_TM_QuerySize(tm) - 1;
     gex_Segment_QueryBound(tm, me == 0 ? away : 0, (void **)&peer_words, NULL, NULL);
     gex_TM_Split(&team, tm, 0, (int)(away - me), NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
-    *mine = 0;
+    *ours = 0;
     barrier();
     if (me == 0) /* the last rank learns whom to signal */
         gex_RMA_PutBlockingVal(tm, away, peer_words, (gex_RMA_Value_t)getpid(), 8, 0);
     barrier();
     if (me == away)
-        be_away(what, seconds, (pid_t)*mine);
+        be_away(what, seconds, (pid_t)*ours);
     else
         wait_in(what);
     barrier();

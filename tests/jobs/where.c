@@ -41,20 +41,20 @@ static void barrier(void)
 
 static int place(void)
 {
-    gex_RankInfo_t *near, *host;
-    gex_Rank_t near_n, host_n, host_me, nbrhds, nbrhd, hosts, index;
+    gex_RankInfo_t *local_side, *host;
+    gex_Rank_t local_n, host_n, host_me, nbrhds, nbrhd, hosts, index;
     char line[4096];
     int at;
 
-    gex_System_QueryNbrhdInfo(&near, &near_n, NULL);
+    gex_System_QueryNbrhdInfo(&local_side, &local_n, NULL);
     gex_System_QueryHostInfo(&host, &host_n, &host_me);
     gex_System_QueryMyPosition(&nbrhds, &nbrhd, &hosts, &index);
     at = snprintf(line, sizeof(line), "place %u %u %s %u %u %u %u %u %u ", (unsigned)me,
                   (unsigned)ranks, hostname, (unsigned)nbrhds, (unsigned)nbrhd, (unsigned)hosts,
                   (unsigned)index, (unsigned)host_n, (unsigned)host_me);
-    for (gex_Rank_t i = 0; i < near_n && at < (int)sizeof(line); i++)
+    for (gex_Rank_t i = 0; i < local_n && at < (int)sizeof(line); i++)
         at += snprintf(line + at, sizeof(line) - (size_t)at, "%s%u", i > 0 ? "," : "",
-                       (unsigned)near[i].gex_jobrank);
+                       (unsigned)local_side[i].gex_jobrank);
     puts(line);
     return 0;
 }
@@ -110,7 +110,7 @@ static int args(char **words)
 static int traffic(void)
 {
     static uint64_t page[WORDS];
-    uint64_t *mine = gex_Segment_QueryAddr(segment);
+    uint64_t *ours = gex_Segment_QueryAddr(segment);
     void *remote;
 
     if ((size_t)ranks * sizeof(page) > SEGMENT)
@@ -130,7 +130,7 @@ static int traffic(void)
         barrier();
         for (gex_Rank_t from = 0; from < ranks; from++) {
             for (int i = 0; i < WORDS; i++) {
-                if (mine[(size_t)from * WORDS + (size_t)i] != round * 1000003 + from) {
+                if (ours[(size_t)from * WORDS + (size_t)i] != round * 1000003 + from) {
                     printf("DAMAGED rank %u round %llu from %u word %d\n", (unsigned)me,
                            (unsigned long long)round, (unsigned)from, i);
                     gasnet_exit(9);

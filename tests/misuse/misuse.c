@@ -66,12 +66,12 @@ static void c_hsl_twice(void)
     gex_HSL_Lock(&lock);
 }
 
-static void c_hsl_not_mine(void)
+static void c_hsl_not_own(void)
 {
     gex_HSL_Unlock(&lock);
 }
 
-static void c_hsl_destroy_held(void)
+static void c_hsl_destroy_locked(void)
 {
     gex_HSL_Lock(&lock);
     gex_HSL_Destroy(&lock);
@@ -229,10 +229,10 @@ static void c_put_lc_group(void)
 }
 static void c_put_in_hsl(void)
 {
-    char *there = peer_base();
+    char *remote_addr = peer_base();
 
     gex_HSL_Lock(&lock);
-    gex_RMA_PutBlocking(tm, peer(), there, buffer, 8, 0);
+    gex_RMA_PutBlocking(tm, peer(), remote_addr, buffer, 8, 0);
 }
 static void c_never_self(void)
 {
@@ -279,7 +279,7 @@ static void create(gex_Rank_t rank, gex_EP_Index_t index, size_t count, size_t m
     gex_TM_Create(out, made, tm, args, count, NULL, 0, flags);
 }
 
-static void c_tm_gone(void)
+static void c_tm_destroyed(void)
 {
     gex_TM_t made = whole();
 
@@ -447,7 +447,7 @@ static void c_ok_waitmode(void)
 
 /* clang-format off */
 #define CASES(X) \
-    X(am_in_hsl) X(poll_in_hsl) X(hsl_twice) X(hsl_not_mine) X(hsl_destroy_held) \
+    X(am_in_hsl) X(poll_in_hsl) X(hsl_twice) X(hsl_not_own) X(hsl_destroy_locked) \
     X(event_stale) X(hsl_destroy_twice) X(hsl_lock_destroyed) X(hsl_try_twice) \
     X(hsl_order) X(put_null) X(put_nbi_null) X(get_null) X(medium_null) \
     X(long_null_source) X(team_null) X(client_null) X(ep_null) X(segment_null) \
@@ -456,7 +456,7 @@ static void c_ok_waitmode(void)
     X(put_nbi_outside) X(get_nb_outside) X(val_outside) X(val_nine) X(val_zero) \
     X(put_rank) X(put_lc_null) X(put_lc_group) X(put_in_hsl) X(never_self) X(attach_twice) \
     X(translate_rank) X(pair_query) X(pair_index) X(notify_twice) X(wait_without_notify) \
-    X(try_without_notify) X(second_client) X(ok_waitmode) X(tm_gone) X(tm_destroy_twice) \
+    X(try_without_notify) X(second_client) X(ok_waitmode) X(tm_destroyed) X(tm_destroy_twice) \
     X(tm_destroy_first) X(tm_destroy_flags) X(split_pair) X(split_no_size) \
     X(split_outside) X(split_flags) X(split_in_hsl) X(create_rank) X(create_index) \
     X(create_twice) X(create_layout) X(create_layouts) X(create_number) X(create_addrs) \

@@ -62,7 +62,7 @@ attempt() {
     rc=$?
 }
 
-# dies NAME MOST RE... : the attempt failed, with between one and MOST fatal messages that match every RE.
+# dies NAME HIGHEST RE... : the attempt failed, with between one and HIGHEST fatal messages that match every RE.
 dies() {
     name=$1 most=$2
     shift 2
@@ -133,12 +133,12 @@ rules() {
     breaks request_in_handler 2 gex_AM_RequestShort handler
     breaks request_in_handler 1 gex_AM_RequestShort handler
     breaks poll_in_handler 2 gasnet_AMPoll handler
-    breaks lock_kept 2 'HSL' handler
+    breaks lock_not_released 2 'HSL' handler
     breaks am_in_hsl 2 gex_AM_RequestShort HSL
     breaks poll_in_hsl 1 gasnet_AMPoll HSL
     breaks hsl_twice 1 gex_HSL_Lock recursive
-    breaks hsl_not_mine 1 gex_HSL_Unlock hold
-    breaks hsl_destroy_held 1 gex_HSL_Destroy held
+    breaks hsl_not_own 1 gex_HSL_Unlock hold
+    breaks hsl_destroy_locked 1 gex_HSL_Destroy held
     breaks hsl_destroy_twice 1 gex_HSL_Destroy 'has been destroyed'
     breaks hsl_lock_destroyed 1 gex_HSL_Lock 'has been destroyed'
     breaks hsl_try_twice 1 gex_HSL_Trylock recursive
@@ -187,7 +187,7 @@ rules() {
 }
 
 team_rules() {
-    breaks tm_gone 1 gex_TM_TranslateRankToJobrank destroyed
+    breaks tm_destroyed 1 gex_TM_TranslateRankToJobrank destroyed
     breaks tm_destroy_twice 1 gex_TM_Destroy destroyed
     breaks tm_destroy_first 2 gex_TM_Destroy primordial
     breaks tm_destroy_flags 1 gex_TM_Destroy 0x40000000
@@ -231,8 +231,8 @@ negotiated_rules() {
     breaks np_poll 1 gasnet_AMPoll between
     breaks np_put 2 gex_RMA_PutBlocking between
     breaks np_lock 2 gex_AM_CommitRequestMedium HSL
-    breaks np_least 2 gex_AM_PrepareRequestMedium 1048576 LEAST_ALLOC
-    breaks np_least_most 2 gex_AM_PrepareRequestMedium '9 bytes' 'most_payload of 8'
+    breaks np_min 2 gex_AM_PrepareRequestMedium 1048576 LEAST_ALLOC
+    breaks np_min_max 2 gex_AM_PrepareRequestMedium '9 bytes' 'most_payload of 8'
     breaks np_nargs 2 gex_AM_PrepareRequestMedium '17 arguments'
     breaks np_rank 2 gex_AM_PrepareRequestMedium 'rank 8'
     breaks np_lc_ours 2 gex_AM_PrepareRequestMedium lc_opt NULL

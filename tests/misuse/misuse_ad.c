@@ -17,7 +17,7 @@ static gex_TM_t tm, half;
 static gex_Segment_t segment;
 static gex_HSL_t lock = GEX_HSL_INITIALIZER;
 static gex_AD_t ad, other;
-static uint64_t *target, *mine; /* in the peer's segment, in ours */
+static uint64_t *target, *ours; /* in the peer's segment, in ours */
 static uint64_t result;
 static uint64_t *volatile no_result;
 
@@ -40,7 +40,7 @@ static void op(gex_Rank_t rank, void *at, gex_OP_t opcode, gex_Flags_t flags)
 static void h_adds(gex_Token_t token)
 {
     (void)token;
-    op(0, mine, GEX_OP_ADD, 0);
+    op(0, ours, GEX_OP_ADD, 0);
 }
 
 static gex_AM_Entry_t table[] = {
@@ -149,7 +149,7 @@ static void c_op_result(void)
 }
 static void c_op_result_is_target(void)
 {
-    gex_AD_OpNBI_U64(ad, mine, gex_TM_QueryRank(tm), mine, GEX_OP_FADD, 1, 0, 0);
+    gex_AD_OpNBI_U64(ad, ours, gex_TM_QueryRank(tm), ours, GEX_OP_FADD, 1, 0, 0);
 }
 static void c_op_my_rank(void)
 {
@@ -157,7 +157,7 @@ static void c_op_my_rank(void)
 }
 static void c_op_both_places(void)
 {
-    op(gex_TM_QueryRank(tm), mine, GEX_OP_ADD, GEX_FLAG_AD_MY_RANK | GEX_FLAG_AD_MY_NBRHD);
+    op(gex_TM_QueryRank(tm), ours, GEX_OP_ADD, GEX_FLAG_AD_MY_RANK | GEX_FLAG_AD_MY_NBRHD);
 }
 static void c_op_offset(void)
 {
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
     gex_EP_RegisterHandlers(ep, table, 1);
     if (gex_Segment_Attach(&segment, tm, SEGMENT) != GASNET_OK)
         return 2;
-    mine = gex_Segment_QueryAddr(segment);
+    ours = gex_Segment_QueryAddr(segment);
     gex_Event_Wait(gex_EP_QueryBoundSegmentNB(tm, peer(), &addr, NULL, NULL, 0));
     target = addr;
     gex_AD_Create(&ad, tm, GEX_DT_U64, GEX_OP_ADD | GEX_OP_FADD, 0);

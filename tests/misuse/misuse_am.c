@@ -226,11 +226,11 @@ static void c_np_poll(void)
 {
     prepare(), gasnet_AMPoll();
 }
-static void c_np_least(void)
+static void c_np_min(void)
 {
     gex_AM_PrepareRequestMedium(tm, peer(), NULL, 1 << 20, 1 << 20, NULL, 0, 0);
 }
-static void c_np_least_most(void)
+static void c_np_min_max(void)
 {
     gex_AM_PrepareRequestMedium(tm, peer(), NULL, 9, 8, NULL, 0, 0);
 }
@@ -397,7 +397,7 @@ static void c_poll_in_handler(void)
 {
     ask(H_POLLS);
 }
-static void c_lock_kept(void)
+static void c_lock_not_released(void)
 {
     ask(H_KEEPS_LOCK);
 }
@@ -415,10 +415,10 @@ static void c_ok_register_args(void)
     X(am_rank) X(am_pair_rank) X(am_team) X(am_args_query) X(medium_oversize) \
     X(long_outside) X(long_across) X(long_null) X(lc_null) X(lc_defer) X(reply_group) \
     X(reply_twice) X(reply_from_reply) X(reply_outside) X(request_in_handler) \
-    X(poll_in_handler) X(lock_kept) X(reply_saved) X(info_saved) X(info_outside) \
+    X(poll_in_handler) X(lock_not_released) X(reply_saved) X(info_saved) X(info_outside) \
     X(ok_register_args) X(np_none) X(np_size) X(np_args) X(np_kind) X(np_direction) \
     X(np_index) X(np_flags) X(np_nested) X(np_send) X(np_poll) X(np_put) X(np_lock) \
-    X(np_least) X(np_least_most) X(np_nargs) X(np_rank) X(np_lc_ours) X(np_lc_null) \
+    X(np_min) X(np_min_max) X(np_nargs) X(np_rank) X(np_lc_ours) X(np_lc_null) \
     X(np_lc_defer) X(np_cancel_flags) X(np_cancel_kind) X(np_query) X(np_keep) X(np_reply) \
     X(np_group) X(np_reply_outside) X(np_dest_outside) X(np_twice) X(np_addr) \
     X(np_dest_moved) X(ok_np_unwritten)

@@ -88,12 +88,12 @@ static void c_huge(void)
 }
 static void c_vector_outside(void)
 {
-    gex_Memvec_t remote[2], near[1];
+    gex_Memvec_t remote[2], local_side[1];
 
     remote[0] = vec(base, 8);
     remote[1] = vec(base + SEGMENT - 4, 8);
-    near[0] = vec(buffer, 16);
-    gex_VIS_VectorPutNBI(tm, peer(), 2, remote, 1, near, 0);
+    local_side[0] = vec(buffer, 16);
+    gex_VIS_VectorPutNBI(tm, peer(), 2, remote, 1, local_side, 0);
 }
 static void c_strided_null(void)
 {
@@ -101,44 +101,44 @@ static void c_strided_null(void)
 }
 static void c_vector_null(void)
 {
-    gex_Memvec_t remote[1], near[1];
+    gex_Memvec_t remote[1], local_side[1];
 
     remote[0] = vec(base, 8);
-    near[0] = vec(NULL, 8);
-    gex_VIS_VectorGetBlocking(tm, 1, near, peer(), 1, remote, 0);
+    local_side[0] = vec(NULL, 8);
+    gex_VIS_VectorGetBlocking(tm, 1, local_side, peer(), 1, remote, 0);
 }
 static void c_indexed_null(void)
 {
-    void *remote[1], *near[1];
+    void *remote[1], *local_side[1];
 
     remote[0] = base;
-    near[0] = NULL;
-    gex_VIS_IndexedPutBlocking(tm, peer(), 1, remote, 8, 1, near, 8, 0);
+    local_side[0] = NULL;
+    gex_VIS_IndexedPutBlocking(tm, peer(), 1, remote, 8, 1, local_side, 8, 0);
 }
 static void c_vector_sums(void)
 {
-    gex_Memvec_t remote[1], near[1];
+    gex_Memvec_t remote[1], local_side[1];
 
     remote[0] = vec(base, 16);
-    near[0] = vec(buffer, 24);
-    gex_VIS_VectorGetBlocking(tm, 1, near, peer(), 1, remote, 0);
+    local_side[0] = vec(buffer, 24);
+    gex_VIS_VectorGetBlocking(tm, 1, local_side, peer(), 1, remote, 0);
 }
 static void c_indexed_outside(void)
 {
-    void *remote[2], *near[2];
+    void *remote[2], *local_side[2];
 
     remote[0] = base;
     remote[1] = base + SEGMENT;
-    near[0] = near[1] = buffer;
-    gex_VIS_IndexedPutBlocking(tm, peer(), 2, remote, 8, 2, near, 8, 0);
+    local_side[0] = local_side[1] = buffer;
+    gex_VIS_IndexedPutBlocking(tm, peer(), 2, remote, 8, 2, local_side, 8, 0);
 }
 static void c_indexed_sums(void)
 {
-    void *remote[1], *near[1];
+    void *remote[1], *local_side[1];
 
     remote[0] = base;
-    near[0] = buffer;
-    event = gex_VIS_IndexedGetNB(tm, 1, near, 8, peer(), 1, remote, 16, 0);
+    local_side[0] = buffer;
+    event = gex_VIS_IndexedGetNB(tm, 1, local_side, 8, peer(), 1, remote, 16, 0);
 }
 static void c_leaf_get(void)
 {

@@ -30,9 +30,9 @@ good|udp|-DRANKS=3 -DDIRECT=2 -DREQUESTS=2|3 ranks, queues of 2: nobody waits fo
 good|udp|-DRANKS=3 -DDIRECT=1 -DREQUESTS=2 -DLONG_REPLIES|3 ranks, queues of 1, replies with data: nobody waits for ever
 good|udp|-DRANKS=2 -DWINDOW=1 -DREQUESTS=2 -DPROGRESS|2 ranks, window 1: every request is answered
 good|udp|-DRANKS=3 -DDIRECT=1 -DREQUESTS=2 -DPROGRESS|3 ranks, queues of 1: every request is answered
-deadlock|udp|-DRANKS=3 -DDIRECT=1 -DREQUESTS=2 -DSHARED_LANE|with one lane for everything 3 ranks wait for each other
-deadlock|udp|-DRANKS=2 -DWINDOW=1 -DREQUESTS=4 -DLONG_REPLIES -DSHARED_LANE|with one lane and replies with data 2 ranks do
-cycle|udp|-DRANKS=3 -DDIRECT=1 -DREQUESTS=2 -DSHARED_LANE -DPROGRESS|with one lane some request is never answered
+deadlock|udp|-DRANKS=3 -DDIRECT=1 -DREQUESTS=2 -DSHARED_CHANNEL|with one channel for everything 3 ranks wait for each other
+deadlock|udp|-DRANKS=2 -DWINDOW=1 -DREQUESTS=4 -DLONG_REPLIES -DSHARED_CHANNEL|with one channel and replies with data 2 ranks do
+cycle|udp|-DRANKS=3 -DDIRECT=1 -DREQUESTS=2 -DSHARED_CHANNEL -DPROGRESS|with one channel some request is never answered
 good|udp_link|-DDUPLICATES|loss, duplicates, reordering, refusals: once, undamaged, acknowledged when placed
 good|udp_link|-DLOSSES=1 -DFRAMES=3 -DPROGRESS|a loss: all arrives, and the sender knows
 assertion|udp_link|-DDUPLICATES -DACK_REFUSED|acknowledging what is refused is found out
@@ -69,7 +69,7 @@ good|udp|-DRANKS=3 -DDIRECT=2 -DREQUESTS=3|3 ranks, queues of 2, 3 requests: nob
 good|udp|-DRANKS=3 -DDIRECT=1 -DREQUESTS=2 -DLONG_REPLIES -DPROGRESS|3 ranks, replies with data: every request is answered
 good|udp_link|-DDUPLICATES -DWINDOW=3 -DFRAMES=5|window 3: once, undamaged, acknowledged when placed
 good|udp_link|-DLOSSES=2 -DFRAMES=3 -DPROGRESS|two losses: all arrives, and the sender knows
-deadlock|udp|-DRANKS=3 -DDIRECT=2 -DREQUESTS=4 -DSHARED_LANE|longer queues do not help one lane
+deadlock|udp|-DRANKS=3 -DDIRECT=2 -DREQUESTS=4 -DSHARED_CHANNEL|longer queues do not help one channel
 good|sleep|-DTHREADS=2 -DWAKERS=2|2 threads, 2 wakers: nobody sleeps for ever
 good|sleep|-DLISTENER -DTHREADS=2 -DMESSAGES=2|2 threads, one the listener, 2 messages: nobody sleeps for ever
 END_ROWS

@@ -1,5 +1,5 @@
 /*
- * udp_link.pml - one lane between two ranks over a network that loses, repeats and reorders.
+ * udp_link.pml - one channel between two ranks over a network that loses, repeats and reorders.
  *
  * The sender may have WINDOW frames that are not acknowledged, in a ring of WINDOW slots for sending again. The
  * receiver hands a frame over when it comes, in no order: it claims the frame's bit in a ring of bits, so that

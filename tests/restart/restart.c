@@ -145,16 +145,16 @@ static void do_transfers(gex_Rank_t me, gex_Rank_t size)
 
 static void do_large(gex_Rank_t me, gex_Rank_t size)
 {
-    static char there[LARGE], back[LARGE];
+    static char remote_addr[LARGE], back[LARGE];
     const gex_Rank_t next = (me + 1) % size;
     void *owner;
     uintptr_t bytes;
 
     CHECK(gex_Segment_QueryBound(tm, next, &owner, NULL, &bytes) == 0 && bytes >= 2 * LARGE);
-    memset(there, job + (int)me, sizeof(there));
-    gex_RMA_PutBlocking(tm, next, (char *)owner + LARGE, there, LARGE, 0);
+    memset(remote_addr, job + (int)me, sizeof(remote_addr));
+    gex_RMA_PutBlocking(tm, next, (char *)owner + LARGE, remote_addr, LARGE, 0);
     gex_RMA_GetBlocking(tm, back, next, (char *)owner + LARGE, LARGE, 0);
-    CHECK(memcmp(there, back, LARGE) == 0);
+    CHECK(memcmp(remote_addr, back, LARGE) == 0);
 }
 
 /* Pages go back and come again, zero; what peers put there afterwards is what the owner finds.
@@ -361,9 +361,9 @@ static long setting(const char *name, long otherwise)
     return getenv(name) != NULL ? atol(getenv(name)) : otherwise;
 }
 
-static void check_growth(const char *of, long before, long after, long most)
+static void check_growth(const char *of, long before, long after, long upper)
 {
-    if (after <= before + most)
+    if (after <= before + upper)
         return;
     fprintf(stderr, "process %d: %ld %s, then %ld\n", world_rank, before, of, after);
     fail(__LINE__, "jobs that have ended left something");

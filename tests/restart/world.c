@@ -57,21 +57,21 @@ void world_join(struct aqueduct_group *group)
 
 #else
 
-#define GROUPS  16
-#define MOST    64
-#define PIECE   65536 /* bytes of a process in one round of an allgather */
-#define WORLD   GROUPS
+#define GROUPS   16
+#define HIGHEST  64
+#define FRAGMENT 65536 /* bytes of a process in one round of an allgather */
+#define WORLD    GROUPS
 /* seconds between the first process that fails and the end of the others */
-#define GRACE_S 10
+#define GRACE_S  10
 
 /* Processes that wait for each other, and exchange bytes. */
 struct meeting {
     atomic_uint arrived, round;
-    char data[2][MOST][PIECE];
+    char data[2][HIGHEST][FRAGMENT];
 };
 
 static struct area {
-    int color[MOST];
+    int color[HIGHEST];
     struct meeting meeting[GROUPS + 1];
 } * area;
 
@@ -81,10 +81,10 @@ struct member {
     unsigned rounds;
 };
 
-static struct member everybody, mine;
-static pid_t child[MOST];
+static struct member everybody, ours;
+static pid_t child[HIGHEST];
 
-static void meet(struct member *m)
+static void handshake(struct member *m)
 {
     const unsigned round = atomic_load(&m->meeting->round);
 
@@ -99,7 +99,7 @@ static void meet(struct member *m)
 
 static int group_barrier(void *ctx)
 {
-    meet(ctx);
+    handshake(ctx);
     return 0;
 }
 
@@ -107,12 +107,12 @@ static int group_allgather(void *ctx, const void *own, size_t len, void *all)
 {
     struct member *m = ctx;
 
-    for (size_t at = 0; at < len; at += PIECE) {
-        const size_t now = len - at < PIECE ? len - at : PIECE;
-        char(*data)[PIECE] = m->meeting->data[m->rounds++ & 1];
+    for (size_t at = 0; at < len; at += FRAGMENT) {
+        const size_t now = len - at < FRAGMENT ? len - at : FRAGMENT;
+        char(*data)[FRAGMENT] = m->meeting->data[m->rounds++ & 1];
 
         memcpy(data[m->rank], (const char *)own + at, now);
-        meet(m);
+        handshake(m);
         for (int i = 0; i < m->size; i++)
             memcpy((char *)all + (size_t)i * len + at, data[i], now);
     }
@@ -129,11 +129,11 @@ static void group_abort(void *ctx, int code)
 static void move_to_host(void)
 {
     char *hosts = getenv("TEST_HOSTS"), path[64], *rest;
-    int count = 0, pids[MOST], fd;
+    int count = 0, pids[HIGHEST], fd;
 
     if (hosts == NULL)
         return;
-    for (char *pid = strtok_r(hosts, " ", &rest); pid != NULL && count < MOST;
+    for (char *pid = strtok_r(hosts, " ", &rest); pid != NULL && count < HIGHEST;
          pid = strtok_r(NULL, " ", &rest))
         pids[count++] = atoi(pid);
     snprintf(path, sizeof(path), "/proc/%d/ns/net", pids[world_rank % count]);
@@ -157,7 +157,7 @@ static void end_children(int signal_number)
 void world_start(int *argc, char ***argv)
 {
     world_size = *argc > 1 ? atoi((*argv)[1]) : 2;
-    if (world_size < 1 || world_size > MOST)
+    if (world_size < 1 || world_size > HIGHEST)
         exit(2);
     area = mmap(NULL, sizeof(*area), PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -197,39 +197,39 @@ void world_start(int *argc, char ***argv)
 
 int world_end(int status)
 {
-    meet(&everybody);
+    handshake(&everybody);
     return status;
 }
 
 void world_barrier(void)
 {
-    meet(&everybody);
+    handshake(&everybody);
 }
 
 void world_split(int color, int reversed, struct aqueduct_group *group_out)
 {
     area->color[world_rank] = color;
-    meet(&everybody);
+    handshake(&everybody);
     if (color >= 0) {
-        mine = (struct member){ .meeting = &area->meeting[color] };
+        ours = (struct member){ .meeting = &area->meeting[color] };
         for (int i = 0; i < world_size; i++) {
-            mine.size += area->color[i] == color;
-            mine.rank += area->color[i] == color && (reversed ? i > world_rank : i < world_rank);
+            ours.size += area->color[i] == color;
+            ours.rank += area->color[i] == color && (reversed ? i > world_rank : i < world_rank);
         }
-        *group_out = (struct aqueduct_group){ .rank = mine.rank,
-                                              .size = mine.size,
-                                              .ctx = &mine,
+        *group_out = (struct aqueduct_group){ .rank = ours.rank,
+                                              .size = ours.size,
+                                              .ctx = &ours,
                                               .allgather = group_allgather,
                                               .barrier = group_barrier,
                                               .abort = group_abort };
     }
-    meet(&everybody);
+    handshake(&everybody);
 }
 
 void world_join(struct aqueduct_group *group)
 {
     (void)group;
-    meet(&everybody);
+    handshake(&everybody);
 }
 
 #endif

@@ -175,15 +175,15 @@ static void *hammer(void *arg)
     hammer_strongatomic32();
     hammer_strongatomic64();
     for (int i = 0; i < 2000; i++) {
-        const uint32_t mine = 2u * (uint32_t)i + (arg != NULL);
+        const uint32_t ours = 2u * (uint32_t)i + (arg != NULL);
 
         if (arg != NULL && arg != (void *)1)
             break; /* two threads play */
-        while (gasnett_atomic_read(&flag, GASNETT_ATOMIC_ACQ) != mine)
+        while (gasnett_atomic_read(&flag, GASNETT_ATOMIC_ACQ) != ours)
             gasnett_spinloop_hint(), gasnett_sched_yield();
-        CHECK(handed == mine);
-        handed = mine + 1;
-        gasnett_atomic_set(&flag, mine + 1, GASNETT_ATOMIC_REL);
+        CHECK(handed == ours);
+        handed = ours + 1;
+        gasnett_atomic_set(&flag, ours + 1, GASNETT_ATOMIC_REL);
     }
     return NULL;
 }
@@ -227,18 +227,18 @@ static void on_alarm(int sig)
 static void check_signal(void)
 {
     struct itimerval often = { { 0, 200 }, { 0, 200 } }, never = { { 0, 0 }, { 0, 0 } };
-    uint64_t mine = 0;
+    uint64_t ours = 0;
 
     rule("strong atomics are whole for a signal handler");
     gasnett_reghandler(SIGALRM, on_alarm);
     setitimer(ITIMER_REAL, &often, NULL);
     while (gasnett_strongatomic32_read(&handled, 0) < 50) {
         gasnett_strongatomic64_increment(&ticks64, 0);
-        mine++;
+        ours++;
     }
     setitimer(ITIMER_REAL, &never, NULL);
     CHECK(gasnett_strongatomic64_read(&ticks64, 0)
-          == mine + UINT64_C(1000000) * gasnett_strongatomic32_read(&handled, 0));
+          == ours + UINT64_C(1000000) * gasnett_strongatomic32_read(&handled, 0));
 }
 
 int main(void)

@@ -73,33 +73,33 @@ static void check_alone(void)
 
 static void check_key(void)
 {
-    int here;
+    int self;
 
     rule("a thread key begins as NULL and keeps what it is given");
     CHECK(gasnett_threadkey_get(tools_key) == NULL);
     gasnett_threadkey_init(tools_key);
     gasnett_threadkey_init(tools_key);
-    gasnett_threadkey_set(tools_key, &here);
-    CHECK(gasnett_threadkey_get(tools_key) == &here);
+    gasnett_threadkey_set(tools_key, &self);
+    CHECK(gasnett_threadkey_get(tools_key) == &self);
     gasnett_threadkey_set_noinit(tools_key, NULL);
     CHECK(gasnett_threadkey_get_noinit(tools_key) == NULL);
-    gasnett_threadkey_set(tools_key, &here);
+    gasnett_threadkey_set(tools_key, &self);
 }
 
 #if GASNETT_THREAD_SAFE
 
 enum { THREADS = 4, ROUNDS = 5000 };
-static int counter, readers, most_readers, turns, wrong_key, busy;
+static int counter, readers, max_readers, turns, wrong_key, busy;
 static gasnett_atomic_t inside = gasnett_atomic_init(0);
 
 static void *exclude(void *arg)
 {
-    int mine;
+    int ours;
 
     (void)arg;
     if (gasnett_threadkey_get(tools_key) != NULL)
         wrong_key = 1;
-    gasnett_threadkey_set(tools_key, &mine);
+    gasnett_threadkey_set(tools_key, &ours);
     for (int i = 0; i < ROUNDS; i++) {
         gasnett_mutex_lock(&mutex);
         counter++;
@@ -110,7 +110,7 @@ static void *exclude(void *arg)
         gasnett_atomic_subtract(&inside, 1, 0);
         gasnett_rwlock_unlock(&rwlock);
     }
-    if (gasnett_threadkey_get(tools_key) != &mine)
+    if (gasnett_threadkey_get(tools_key) != &ours)
         wrong_key = 1;
     return NULL;
 }
@@ -121,9 +121,9 @@ static void *read_together(void *arg)
     (void)arg;
     gasnett_rwlock_rdlock(&rwlock);
     gasnett_mutex_lock(&mutex);
-    if (++most_readers == THREADS)
+    if (++max_readers == THREADS)
         gasnett_cond_broadcast(&cond);
-    while (most_readers < THREADS)
+    while (max_readers < THREADS)
         gasnett_cond_wait(&cond, &mutex);
     gasnett_mutex_unlock(&mutex);
     gasnett_rwlock_unlock(&rwlock);
@@ -174,7 +174,7 @@ static void check_threads(void)
 
     rule("readers are let in together; a broadcast wakes all that wait");
     run(THREADS, read_together);
-    CHECK_EQ(most_readers, THREADS);
+    CHECK_EQ(max_readers, THREADS);
 
     rule("a signal wakes one; the mutex is ours again after waiting");
     run(2, take_turns);

@@ -16,7 +16,7 @@ static gasnett_cond_t cond = GASNETT_COND_INITIALIZER;
 #define CASES(CASE)                                                                              \
     CASE(mutex_lock_twice, gasnett_mutex_lock(&mutex), gasnett_mutex_lock(&mutex))               \
     CASE(mutex_unlock_free, (void)0, gasnett_mutex_unlock(&mutex))                               \
-    CASE(mutex_destroy_held, gasnett_mutex_lock(&mutex), gasnett_mutex_destroy(&mutex))          \
+    CASE(mutex_destroy_locked, gasnett_mutex_lock(&mutex), gasnett_mutex_destroy(&mutex))        \
     CASE(mutex_assertlocked, (void)0, gasnett_mutex_assertlocked(&mutex))                        \
     CASE(mutex_assertunlocked, gasnett_mutex_lock(&mutex), gasnett_mutex_assertunlocked(&mutex)) \
     CASE(cond_wait_unlocked, (void)0, gasnett_cond_wait(&cond, &mutex))                          \
@@ -24,7 +24,7 @@ static gasnett_cond_t cond = GASNETT_COND_INITIALIZER;
     CASE(rwlock_wrlock_after_rdlock, gasnett_rwlock_rdlock(&rwlock),                             \
          gasnett_rwlock_wrlock(&rwlock))                                                         \
     CASE(rwlock_unlock_free, (void)0, gasnett_rwlock_unlock(&rwlock))                            \
-    CASE(rwlock_destroy_held, gasnett_rwlock_rdlock(&rwlock), gasnett_rwlock_destroy(&rwlock))   \
+    CASE(rwlock_destroy_locked, gasnett_rwlock_rdlock(&rwlock), gasnett_rwlock_destroy(&rwlock)) \
     CASE(rwlock_assertrdlocked, gasnett_rwlock_wrlock(&rwlock),                                  \
          gasnett_rwlock_assertrdlocked(&rwlock))                                                 \
     CASE(rwlock_assertwrlocked, gasnett_rwlock_rdlock(&rwlock),                                  \

@@ -298,7 +298,7 @@ static void check_signals(void)
 static void check_bytes(void)
 {
     unsigned char bytes[67], copy[67];
-    char *here;
+    char *self;
 
     rule("checksum: rotate by 8, xor the byte in");
     CHECK(gasnett_checksum("", 0) == 0);
@@ -325,9 +325,9 @@ static void check_bytes(void)
     }
 
     rule("gasnett_current_loc is a new string of this place");
-    here = gasnett_current_loc;
-    CHECK(strncmp(here, "check_bytes() at ", 17) == 0 && strstr(here, "tools_process.c:") != NULL);
-    free(here);
+    self = gasnett_current_loc;
+    CHECK(strncmp(self, "check_bytes() at ", 17) == 0 && strstr(self, "tools_process.c:") != NULL);
+    free(self);
 }
 
 static int stats_called;

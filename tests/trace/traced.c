@@ -32,7 +32,7 @@
 
 static gex_TM_t team;
 static gex_Rank_t me, size, next;
-static char *there; /* the segment of next */
+static char *remote_addr; /* the segment of next */
 static volatile int replies;
 static char buffer[65536];
 
@@ -70,7 +70,7 @@ static void start(void)
     next = (me + 1) % size;
     if (gex_Segment_QueryBound(team, next, &owner, NULL, &length) != GASNET_OK)
         abort();
-    there = owner;
+    remote_addr = owner;
     gex_Coll_BarrierBlocking(team, 0);
 }
 
@@ -90,22 +90,22 @@ static void do_counts(void)
     gex_Event_t event;
 
     for (int i = 0; i < 10; i++)
-        gex_RMA_PutBlocking(team, next, there, buffer, 64, 0);
+        gex_RMA_PutBlocking(team, next, remote_addr, buffer, 64, 0);
     for (int i = 0; i < 3; i++)
-        gex_Event_Wait(gex_RMA_PutNB(team, next, there, buffer, 1000, GEX_EVENT_NOW, 0));
+        gex_Event_Wait(gex_RMA_PutNB(team, next, remote_addr, buffer, 1000, GEX_EVENT_NOW, 0));
     for (int i = 0; i < 7; i++)
-        gex_RMA_PutNBI(team, next, there, buffer, 8, GEX_EVENT_NOW, 0);
+        gex_RMA_PutNBI(team, next, remote_addr, buffer, 8, GEX_EVENT_NOW, 0);
     for (int i = 0; i < 5; i++)
-        gex_RMA_GetBlocking(team, buffer, next, there, 32768, 0);
-    event = gex_RMA_GetNB(team, buffer, next, there, 16, 0);
+        gex_RMA_GetBlocking(team, buffer, next, remote_addr, 32768, 0);
+    event = gex_RMA_GetNB(team, buffer, next, remote_addr, 16, 0);
     gex_Event_Wait(event);
-    gex_RMA_GetNBI(team, buffer, next, there, 24, 0);
+    gex_RMA_GetNBI(team, buffer, next, remote_addr, 24, 0);
     gex_NBI_Wait(GEX_EC_ALL, 0);
-    gex_RMA_PutBlockingVal(team, next, there, 7, 4, 0);
-    gex_Event_Wait(gex_RMA_PutNBVal(team, next, there, 7, 8, 0));
-    gex_RMA_PutNBIVal(team, next, there, 7, 1, 0);
-    gex_RMA_PutNBIVal(team, next, there, 7, 1, 0);
-    value = gex_RMA_GetBlockingVal(team, next, there, 4, 0);
+    gex_RMA_PutBlockingVal(team, next, remote_addr, 7, 4, 0);
+    gex_Event_Wait(gex_RMA_PutNBVal(team, next, remote_addr, 7, 8, 0));
+    gex_RMA_PutNBIVal(team, next, remote_addr, 7, 1, 0);
+    gex_RMA_PutNBIVal(team, next, remote_addr, 7, 1, 0);
+    value = gex_RMA_GetBlockingVal(team, next, remote_addr, 4, 0);
     (void)value; /* neighbours write there at the same time */
     ask(20);
     gex_NBI_Wait(GEX_EC_ALL, 0);
@@ -136,7 +136,7 @@ static void do_client(void)
 
     GASNETT_TRACE_PRINTF("plain %d \"quoted\" back\\slash\ttab", 42);
     GASNETT_TRACE_SETSOURCELINE("program.upc", 17);
-    gex_RMA_PutBlocking(team, next, there, buffer, 8, 0);
+    gex_RMA_PutBlocking(team, next, remote_addr, buffer, 8, 0);
     GASNETT_TRACE_GETSOURCELINE(&file, &line);
     check(strcmp(file, "program.upc") == 0 && line == 17,
           "the source position is not what was set");
@@ -150,7 +150,7 @@ static void do_client(void)
     GASNETT_TRACE_SETMASK("^PH");
     check(!GASNETT_TRACE_ENABLED, "category H is still on");
     check(strcmp(GASNETT_TRACE_GETMASK(), "GRSWBLAXIOCDN") == 0, "the mask is not what was set");
-    gex_RMA_PutBlocking(team, next, there, buffer, 77, 0);
+    gex_RMA_PutBlocking(team, next, remote_addr, buffer, 77, 0);
     GASNETT_TRACE_PRINTF("%s", "this is not to be seen");
     GASNETT_TRACE_PRINTF_FORCE("%s", "forced");
     GASNETT_TRACE_SETMASK("GPH");
@@ -163,13 +163,13 @@ static void do_client(void)
     check(GASNETT_STATS_INIT(say_in_statistics), "category H is not counted");
     GASNETT_STATS_PRINTF("statistics line of rank %u", (unsigned)me);
     GASNETT_STATS_DUMP(1);
-    gex_RMA_PutBlocking(team, next, there, buffer, 8, 0);
+    gex_RMA_PutBlocking(team, next, remote_addr, buffer, 8, 0);
 }
 
 /* arg: the thread's number; puts of two threads to one place would be a race of the program's. */
 static void *run_thread(void *arg)
 {
-    uint64_t *const own = (uint64_t *)there + (uintptr_t)arg;
+    uint64_t *const own = (uint64_t *)remote_addr + (uintptr_t)arg;
 
     for (int i = 0; i < PER_THREAD; i++) {
         gex_RMA_PutBlocking(team, next, own, buffer, 8, 0);
@@ -202,12 +202,12 @@ static void do_fork(void)
 {
     pid_t child;
 
-    gex_RMA_PutBlocking(team, next, there, buffer, 8, 0);
+    gex_RMA_PutBlocking(team, next, remote_addr, buffer, 8, 0);
     child = fork();
     if (child == 0)
         exit(0);
     check(child > 0 && waitpid(child, NULL, 0) == child, "no child");
-    gex_RMA_PutBlocking(team, next, there, buffer, 8, 0);
+    gex_RMA_PutBlocking(team, next, remote_addr, buffer, 8, 0);
 }
 
 static void do_end(const char *how, gex_Rank_t who)
@@ -239,7 +239,7 @@ int main(int argc, char **argv)
         do_client();
     } else if (strcmp(what, "many") == 0) {
         for (int i = 0; i < 50000; i++)
-            gex_RMA_PutBlocking(team, next, there, buffer, 8, 0);
+            gex_RMA_PutBlocking(team, next, remote_addr, buffer, 8, 0);
     } else if (strcmp(what, "threads") == 0) {
         do_threads();
     } else if (strcmp(what, "fork") == 0) {

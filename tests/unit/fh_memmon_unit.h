@@ -18,20 +18,20 @@
 #include "other/firehose/aq_fh_memmon.h"
 
 #define PAGE ((size_t)4096)
-enum { PAGES = 8, GONE_MAX = 64 };
+enum { PAGES = 8, UNMAPPED_MAX = 64 };
 
-struct gone {
+struct unmapped {
     uintptr_t start, end;
 };
 
 static struct aq_fh_memmon *memmon;
-static struct gone gone[GONE_MAX];
-static unsigned gone_count;
+static struct unmapped unmapped[UNMAPPED_MAX];
+static unsigned unmapped_count;
 
-static inline void note_gone(void *arg, uintptr_t addr, size_t nbytes)
+static inline void note_unmapped(void *arg, uintptr_t addr, size_t nbytes)
 {
-    assert_ptr_equal(arg, &gone);
-    gone[gone_count++ % GONE_MAX] = (struct gone){ addr, addr + nbytes };
+    assert_ptr_equal(arg, &unmapped);
+    unmapped[unmapped_count++ % UNMAPPED_MAX] = (struct unmapped){ addr, addr + nbytes };
 }
 
 static inline int setup(void **state)
@@ -39,9 +39,11 @@ static inline int setup(void **state)
     const char *why;
 
     (void)state;
-    gone_count = 0;
+    unmapped_count = 0;
     memmon = NULL;
-    return aq_fh_memmon_open(AQ_FH_MEMMON_AUTO, note_gone, &gone, &memmon, &why) == AQ_OK ? 0 : -1;
+    return aq_fh_memmon_open(AQ_FH_MEMMON_AUTO, note_unmapped, &unmapped, &memmon, &why) == AQ_OK
+               ? 0
+               : -1;
 }
 
 static inline int teardown(void **state)
@@ -76,16 +78,16 @@ static inline int cover(const void *addr, size_t len)
                          aq_round_up((uintptr_t)addr % PAGE + len, PAGE));
 }
 
-static inline bool was_told(const void *addr, size_t len)
+static inline bool was_reported(const void *addr, size_t len)
 {
     const uintptr_t start = (uintptr_t)addr, end = start + len;
     uintptr_t at = start;
 
     settle();
-    for (unsigned again = 0; again < gone_count && at < end; again++)
-        for (unsigned i = 0; i < gone_count && i < GONE_MAX; i++)
-            if (gone[i].start <= at && gone[i].end > at)
-                at = gone[i].end;
+    for (unsigned again = 0; again < unmapped_count && at < end; again++)
+        for (unsigned i = 0; i < unmapped_count && i < UNMAPPED_MAX; i++)
+            if (unmapped[i].start <= at && unmapped[i].end > at)
+                at = unmapped[i].end;
     return at >= end;
 }
 
@@ -117,11 +119,11 @@ static inline char *covered(void)
     assert_int_equal(cover(addr, PAGES * PAGE), AQ_OK);
     settle();
     assert_true(quiet());
-    gone_count = 0;
+    unmapped_count = 0;
     return addr;
 }
 
-static inline void nap(unsigned ms)
+static inline void rest(unsigned ms)
 {
     const struct timespec time = { ms / 1000, (long)(ms % 1000) * 1000000 };
 

@@ -34,8 +34,8 @@ static uintptr_t at(const struct sim *sim, unsigned rank, uint32_t page)
     return (uintptr_t)sim->rank[rank].arena + page * PAGE;
 }
 
-static struct aq_fh_request wish_for(const struct sim *sim, uint32_t page, size_t nbytes,
-                                     bool write)
+static struct aq_fh_request request_for(const struct sim *sim, uint32_t page, size_t nbytes,
+                                        bool write)
 {
     return (struct aq_fh_request){
         .peer = 1, .write = write, .addr = at(sim, 1, page), .nbytes = nbytes, .done = on_done
@@ -59,7 +59,7 @@ static bool ask(struct sim *sim, struct aq_fh_request *request)
 /* The same, and lets go of it at once. */
 static inline bool touch(struct sim *sim, uint32_t page, bool write)
 {
-    struct aq_fh_request request = wish_for(sim, page, 8, write);
+    struct aq_fh_request request = request_for(sim, page, 8, write);
     const bool missed = ask(sim, &request);
 
     assert_int_equal(request.rc, AQ_OK);

@@ -19,13 +19,13 @@ struct sim_op {
     struct sim_rank *from, *to;
     bool active, write, moving;
     atomic_bool answered, waiting;
-    uintptr_t there, here;
+    uintptr_t remote_addr, self;
     size_t len, at, part;
     struct aq_fh_chunks chunks;
     struct aq_fh_request request;
     struct aq_fh_hold remote, local;
     struct sim_pin *remote_pin, *local_pin;
-    uint32_t *known_there, *known_here; /* [SIM_PAGES] */
+    uint32_t *known_peer, *known_local; /* [SIM_PAGES] */
     uint64_t seed;
 };
 
@@ -95,19 +95,19 @@ static void sim_fill(uint8_t *at, size_t len, uint64_t seed)
 }
 
 static bool sim_op_start(struct sim_op *op, struct sim_rank *from, struct sim_rank *to, bool write,
-                         uintptr_t there, uintptr_t here, size_t len)
+                         uintptr_t remote_addr, uintptr_t self, size_t len)
 {
-    if (!sim_take(to, there, len, write))
+    if (!sim_take(to, remote_addr, len, write))
         return false;
-    if (!sim_take(from, here, len, !write)) {
-        sim_give_back(to, there, len);
+    if (!sim_take(from, self, len, !write)) {
+        sim_give_back(to, remote_addr, len);
         return false;
     }
     op->from = from;
     op->to = to;
     op->write = write;
-    op->there = there;
-    op->here = here;
+    op->remote_addr = remote_addr;
+    op->self = self;
     op->len = len;
     op->at = 0;
     op->chunks = (struct aq_fh_chunks){ 0 };
@@ -115,18 +115,18 @@ static bool sim_op_start(struct sim_op *op, struct sim_rank *from, struct sim_ra
     op->moving = false;
     op->seed = sim_random();
     atomic_store(&op->waiting, false);
-    sim_fill((uint8_t *)(write ? here : there), len, op->seed);
+    sim_fill((uint8_t *)(write ? self : remote_addr), len, op->seed);
     op->active = true;
     return true;
 }
 
 static void sim_op_end(struct sim_op *op)
 {
-    assert_memory_equal((void *)op->there, (void *)op->here, op->len);
+    assert_memory_equal((void *)op->remote_addr, (void *)op->self, op->len);
     for (size_t i = 0; i < op->len; i += 97)
-        assert_int_equal(((uint8_t *)op->here)[i], (uint8_t)((i * 31 + op->seed) ^ op->seed >> 8));
-    sim_give_back(op->to, op->there, op->len);
-    sim_give_back(op->from, op->here, op->len);
+        assert_int_equal(((uint8_t *)op->self)[i], (uint8_t)((i * 31 + op->seed) ^ op->seed >> 8));
+    sim_give_back(op->to, op->remote_addr, op->len);
+    sim_give_back(op->from, op->self, op->len);
     op->active = false;
 }
 
@@ -149,17 +149,17 @@ static void sim_op_remote(struct sim_op *op)
 {
     int rc;
 
-    sim_know(op->to, false, op->known_there);
+    sim_know(op->to, false, op->known_peer);
     op->request = (struct aq_fh_request){ .peer = op->to->rank,
                                           .write = op->write,
-                                          .addr = op->there + op->at,
+                                          .addr = op->remote_addr + op->at,
                                           .nbytes = op->len - op->at,
                                           .done = sim_op_answered,
                                           .arg = op };
     if (sim_below(4) != 0)
-        op->request.put = op->write ? (void *)(op->here + op->at) : NULL;
+        op->request.put = op->write ? (void *)(op->self + op->at) : NULL;
     if (sim_below(4) != 0)
-        op->request.get = op->write ? NULL : (void *)(op->here + op->at);
+        op->request.get = op->write ? NULL : (void *)(op->self + op->at);
     if (sim_below(2) != 0)
         op->request.chunk = 1 + sim_below(3) * AQ_FH_PAGE;
     atomic_store(&op->answered, false);
@@ -183,15 +183,15 @@ static void sim_op_take_answer(struct sim_op *op)
     if (op->request.rc == AQ_OK)
         op->remote = op->request.hold;
     if (op->remote.region != NULL)
-        assert_int_equal(op->remote.addr, op->there + op->at);
+        assert_int_equal(op->remote.addr, op->remote_addr + op->at);
 }
 
 static void sim_op_local(struct sim_op *op)
 {
-    const uintptr_t addr = op->here + op->at;
+    const uintptr_t addr = op->self + op->at;
     int rc;
 
-    sim_know(op->from, true, op->known_here);
+    sim_know(op->from, true, op->known_local);
     rc = aq_fh_local_chunk(
         op->from->fh, addr, op->remote.len,
         aq_fh_chunk(&op->chunks, addr, op->remote.len, aq_fh_max_chunk(op->from->fh)), !op->write,
@@ -203,9 +203,9 @@ static void sim_op_local(struct sim_op *op)
     op->part = op->local.len;
     assert_true(op->part >= 1 && op->part <= op->remote.len && op->local.addr == addr);
     op->remote_pin = sim_use(op->to, op->remote.reg->key[0], op->remote.addr, op->part, op->write,
-                             op->known_there);
+                             op->known_peer);
     op->local_pin =
-        sim_use(op->from, op->local.reg->key[0], addr, op->part, !op->write, op->known_here);
+        sim_use(op->from, op->local.reg->key[0], addr, op->part, !op->write, op->known_local);
     assert_int_equal(op->remote.reg->key[AQ_FH_RAILS - 1], ~op->remote.reg->key[0]);
     assert_ptr_equal(op->local_pin, op->local.reg->handle);
     op->moving = true;
@@ -213,9 +213,9 @@ static void sim_op_local(struct sim_op *op)
 
 static void sim_op_move(struct sim_op *op)
 {
-    void *there = (void *)(op->there + op->at), *here = (void *)(op->here + op->at);
+    void *remote_addr = (void *)(op->remote_addr + op->at), *self = (void *)(op->self + op->at);
 
-    memcpy(op->write ? there : here, op->write ? here : there, op->part);
+    memcpy(op->write ? remote_addr : self, op->write ? self : remote_addr, op->part);
     sim_unuse(op->to, op->remote_pin);
     sim_unuse(op->from, op->local_pin);
     aq_fh_release(op->from->fh, &op->remote);
@@ -256,8 +256,8 @@ static struct sim_op *sim_ops_new(unsigned count)
     struct sim_op *ops = calloc(count, sizeof(*ops));
 
     for (unsigned i = 0; i < count; i++) {
-        ops[i].known_there = malloc(SIM_PAGES * sizeof(uint32_t));
-        ops[i].known_here = malloc(SIM_PAGES * sizeof(uint32_t));
+        ops[i].known_peer = malloc(SIM_PAGES * sizeof(uint32_t));
+        ops[i].known_local = malloc(SIM_PAGES * sizeof(uint32_t));
     }
     return ops;
 }
@@ -265,8 +265,8 @@ static struct sim_op *sim_ops_new(unsigned count)
 static void sim_ops_free(struct sim_op *ops, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        free(ops[i].known_there);
-        free(ops[i].known_here);
+        free(ops[i].known_peer);
+        free(ops[i].known_local);
     }
     free(ops);
 }
@@ -280,13 +280,13 @@ static void sim_op_random(struct sim_traffic *traffic, struct sim_op *op, uint32
     const size_t len =
         sim_below(3) != 0 ? 1 + sim_below(64) : 1 + sim_below(SIM_OP_PAGES * AQ_FH_PAGE);
     const uint32_t span = SIM_PAGES * AQ_FH_PAGE - (SIM_OP_PAGES + 1) * AQ_FH_PAGE;
-    uint32_t there = sim_below(span);
+    uint32_t remote_addr = sim_below(span);
 
     if (from == to)
         return;
     if (sim_below(2) != 0)
-        there = *cursor = (uint32_t)((*cursor + len + sim_below(2) * AQ_FH_PAGE) % span);
-    sim_op_start(op, from, to, sim_below(2) != 0, (uintptr_t)to->arena + there,
+        remote_addr = *cursor = (uint32_t)((*cursor + len + sim_below(2) * AQ_FH_PAGE) % span);
+    sim_op_start(op, from, to, sim_below(2) != 0, (uintptr_t)to->arena + remote_addr,
                  (uintptr_t)from->arena + sim_below(span), len);
 }
 

@@ -64,7 +64,7 @@ struct sim_rank {
     bool busy[SIM_PAGES];           /* of an operation */
     struct sim_pin *reg[SIM_PINS];  /* by key */
     uint32_t regs;
-    uint64_t reg_bytes, reg_regions, most_pinned;
+    uint64_t reg_bytes, reg_regions, max_pinned;
     /* changes that the memory monitor has not passed on yet */
     struct aq_fh_memmon memmon;
     struct {
@@ -147,8 +147,8 @@ static int sim_op_pin(void *arg, uintptr_t addr, size_t len, bool write, struct 
     reg_out->handle = reg;
     rank->reg_bytes += len;
     rank->reg_regions++;
-    if (rank->reg_bytes > rank->most_pinned)
-        rank->most_pinned = rank->reg_bytes;
+    if (rank->reg_bytes > rank->max_pinned)
+        rank->max_pinned = rank->reg_bytes;
     assert_true(rank->reg_bytes <= rank->sim->config.remote_bytes + rank->sim->config.local_bytes);
     assert_true(rank->reg_regions
                 <= (uint64_t)rank->sim->config.remote_regions + rank->sim->config.local_regions);
@@ -370,7 +370,7 @@ static void sim_audit(struct sim *sim)
     for (uint32_t i = 0; i < sim->ranks; i++) {
         struct aq_fh *fh = sim->rank[i].fh;
         struct aq_fh_counts counts;
-        uint64_t held = 0;
+        uint64_t locked = 0;
 
         aq_fh_counts(fh, &counts);
         assert_int_equal(counts.reg_bytes, sim->rank[i].reg_bytes);
@@ -388,10 +388,10 @@ static void sim_audit(struct sim *sim)
             assert_true(target->referenced <= fh->quota);
             assert_true(target->referenced_regions <= fh->quota_regions);
             assert_int_equal(target->recalls_wanted + target->recalls_sent, 0);
-            held += target->referenced;
+            locked += target->referenced;
         }
-        assert_int_equal(held, counts.remote_charged);
-        assert_true(held <= sim->config.remote_bytes);
+        assert_int_equal(locked, counts.remote_charged);
+        assert_true(locked <= sim->config.remote_bytes);
         assert_int_equal(atomic_load(&fh->head.recalls), 0);
     }
 }

@@ -17,14 +17,14 @@
 #include "core/aq_op.h"
 
 /* Near threads go on while remote ones have something left to do, up to a limit. */
-enum { THREADS = 4, FAR_OPS = 3000, NEAR_OPS = 1 << 20, TYPES = 6 };
+enum { THREADS = 4, REMOTE_OPS = 3000, LOCAL_OPS = 1 << 20, TYPES = 6 };
 
 static gex_TM_t tm;
 static char *base;
 static intptr_t unmapped = AQ_NOT_MAPPED;
-static gex_AD_t near_ad[TYPES], far_ad[TYPES]; /* by instructions, by messages */
-static atomic_uchar taken[2 * (FAR_OPS + NEAR_OPS)];
-static atomic_int running, far_running, wrong; /* wrong: match ids that were given out twice */
+static gex_AD_t local_ad[TYPES], remote_ad[TYPES]; /* by instructions, by messages */
+static atomic_uchar taken[2 * (REMOTE_OPS + LOCAL_OPS)];
+static atomic_int running, remote_running, wrong; /* wrong: match ids that were given out twice */
 static atomic_uint_fast64_t given;
 
 static gex_OP_t all_ops(gex_DT_t dt)
@@ -37,21 +37,21 @@ static int start_job(void **state)
     gex_Client_t client;
     gex_EP_t ep;
     gex_Segment_t segment;
-    void *here;
+    void *self;
 
     (void)state;
     if (gex_Client_Init(&client, &ep, &tm, "UNIT", NULL, NULL, 0) != GASNET_OK
         || gex_Segment_Attach(&segment, tm, 65536) != GASNET_OK)
         return -1;
-    gex_Segment_QueryBound(tm, 0, &here, NULL, NULL);
-    base = here;
+    gex_Segment_QueryBound(tm, 0, &self, NULL, NULL);
+    base = self;
     for (int i = 0; i < TYPES; i++) {
         const gex_DT_t dt = (gex_DT_t)1 << i;
         struct aq_ad *remote;
 
-        gex_AD_Create(&near_ad[i], tm, dt, all_ops(dt), 0);
-        gex_AD_Create(&far_ad[i], tm, dt, all_ops(dt), 0);
-        remote = (struct aq_ad *)(void *)far_ad[i];
+        gex_AD_Create(&local_ad[i], tm, dt, all_ops(dt), 0);
+        gex_AD_Create(&remote_ad[i], tm, dt, all_ops(dt), 0);
+        remote = (struct aq_ad *)(void *)remote_ad[i];
         remote->native = false;
         remote->head.delta = remote->head.jobdelta = &unmapped;
     }
@@ -60,24 +60,24 @@ static int start_job(void **state)
 
 /* --- both ways at once --- */
 
-static void claim(uint64_t ticket)
+static void claim(uint64_t number)
 {
-    if (ticket >= sizeof(taken) || atomic_fetch_add(&taken[ticket], 1) != 0)
+    if (number >= sizeof(taken) || atomic_fetch_add(&taken[number], 1) != 0)
         atomic_fetch_add(&wrong, 1);
 }
 
 static bool goes_on(int thread, int done)
 {
     if (thread % 2)
-        return done < FAR_OPS;
-    return done < NEAR_OPS && atomic_load(&far_running) > 0;
+        return done < REMOTE_OPS;
+    return done < LOCAL_OPS && atomic_load(&remote_running) > 0;
 }
 
-#define TICKETS(T, t, C, word)                                                                  \
-    static void *tickets_##t(void *arg)                                                         \
+#define NUMBERS(T, t, C, word)                                                                  \
+    static void *numbers_##t(void *arg)                                                         \
     {                                                                                           \
         const int thread = (int)(intptr_t)arg;                                                  \
-        const gex_AD_t ad = (thread % 2 ? far_ad : near_ad)[__builtin_ctz(GEX_DT_##T)];         \
+        const gex_AD_t ad = (thread % 2 ? remote_ad : local_ad)[__builtin_ctz(GEX_DT_##T)];     \
         volatile gex_OP_t add = GEX_OP_FADD; /* near: in the library, every other one inline */ \
         int done;                                                                               \
                                                                                                 \
@@ -91,11 +91,11 @@ static bool goes_on(int thread, int done)
             claim((uint64_t)old);                                                               \
         }                                                                                       \
         atomic_fetch_add(&given, (uint64_t)done);                                               \
-        atomic_fetch_sub(&far_running, thread % 2);                                             \
+        atomic_fetch_sub(&remote_running, thread % 2);                                          \
         atomic_fetch_sub(&running, 1);                                                          \
         return NULL;                                                                            \
     }
-AQ_AD_TYPES(TICKETS)
+AQ_AD_TYPES(NUMBERS)
 
 static void run(void *(*fn)(void *))
 {
@@ -105,7 +105,7 @@ static void run(void *(*fn)(void *))
     memset(taken, 0, sizeof(taken));
     atomic_store(&given, 0);
     atomic_store(&running, THREADS);
-    atomic_store(&far_running, THREADS / 2);
+    atomic_store(&remote_running, THREADS / 2);
     for (intptr_t i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, fn, (void *)i), 0);
     while (atomic_load(&running) > 0)
@@ -117,11 +117,11 @@ static void run(void *(*fn)(void *))
 static void test_ways_are_atomic_together(void **state)
 {
     (void)state;
-#define RUN_TICKETS(T, t, C, word)                   \
-    run(tickets_##t);                                \
+#define RUN_NUMBERS(T, t, C, word)                   \
+    run(numbers_##t);                                \
     assert_int_equal(atomic_exchange(&wrong, 0), 0); \
     assert_true(*(C *)(void *)base == (C)atomic_load(&given));
-    AQ_AD_TYPES(RUN_TICKETS)
+    AQ_AD_TYPES(RUN_NUMBERS)
 }
 
 /* --- both ways agree on every operation --- */
@@ -136,7 +136,7 @@ static uint64_t one_op(gex_AD_t ad, gex_OP_t op, uint64_t a, uint64_t b)
 
 static void test_ways_agree(void **state)
 {
-    const gex_AD_t ads[] = { near_ad[3], far_ad[3] };
+    const gex_AD_t ads[] = { local_ad[3], remote_ad[3] };
     uint64_t *const at = (uint64_t *)(void *)base;
 
     (void)state;
@@ -178,16 +178,16 @@ static void test_categories(void **state)
     (void)state;
     expect_pending(0, 0, 0);
     assert_int_equal(
-        gex_AD_OpNBI_U64(far_ad[3], NULL, 0, base, GEX_OP_SET, 1, 0, GEX_FLAG_IMMEDIATE), 0);
+        gex_AD_OpNBI_U64(remote_ad[3], NULL, 0, base, GEX_OP_SET, 1, 0, GEX_FLAG_IMMEDIATE), 0);
     expect_pending(1, 0, 0);
     assert_int_equal(
-        gex_AD_OpNBI_U64(far_ad[3], &old, 0, base, GEX_OP_GET, 0, 0, GEX_FLAG_IMMEDIATE), 0);
+        gex_AD_OpNBI_U64(remote_ad[3], &old, 0, base, GEX_OP_GET, 0, 0, GEX_FLAG_IMMEDIATE), 0);
     expect_pending(1, 1, 0);
     assert_int_equal(
-        gex_AD_OpNBI_U64(far_ad[3], &old, 0, base, GEX_OP_SWAP, 1, 0, GEX_FLAG_IMMEDIATE), 0);
+        gex_AD_OpNBI_U64(remote_ad[3], &old, 0, base, GEX_OP_SWAP, 1, 0, GEX_FLAG_IMMEDIATE), 0);
     expect_pending(1, 1, 1);
     assert_int_equal(
-        gex_AD_OpNBI_U64(far_ad[3], &old, 0, base, GEX_OP_INC, 1, 0, GEX_FLAG_IMMEDIATE), 0);
+        gex_AD_OpNBI_U64(remote_ad[3], &old, 0, base, GEX_OP_INC, 1, 0, GEX_FLAG_IMMEDIATE), 0);
     expect_pending(1, 1, 2);
     gex_NBI_Wait(GEX_EC_ALL, 0);
     expect_pending(0, 0, 0);
@@ -203,14 +203,15 @@ static void test_declined(void **state)
     (void)state;
     *(uint64_t *)(void *)base = 0;
     for (int declined = 0; declined < 100;) { /* nothing is polled: it has to come to that */
-        if (gex_AD_OpNBI_U64(far_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE) == 0)
+        if (gex_AD_OpNBI_U64(remote_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE)
+            == 0)
             nbi++;
         else
             declined++;
         expect_pending(0, 0, nbi);
         assert_true(nb < 1000);
         events[nb] =
-            gex_AD_OpNB_U64(far_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE);
+            gex_AD_OpNB_U64(remote_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE);
         assert_ptr_not_equal(events[nb], GEX_EVENT_INVALID);
         nb += events[nb] != GEX_EVENT_NO_OP;
         expect_pending(0, 0, nbi);
@@ -233,7 +234,8 @@ static void test_declined_in_region(void **state)
     gex_NBI_BeginAccessRegion(0);
     region = aq_op_implicit(0);
     for (int declined = 0; declined < 100;) {
-        if (gex_AD_OpNBI_U64(far_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE) == 0)
+        if (gex_AD_OpNBI_U64(remote_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE)
+            == 0)
             accepted++;
         else
             declined++;
@@ -247,11 +249,11 @@ static void test_declined_in_region(void **state)
     gex_Event_Wait(root);
     assert_int_equal(*(uint64_t *)(void *)base, accepted);
     /* a region of which everything was declined is an empty one */
-    while (gex_AD_OpNBI_U64(far_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE) == 0)
+    while (gex_AD_OpNBI_U64(remote_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE) == 0)
         accepted++;
     gex_NBI_BeginAccessRegion(0);
     assert_int_not_equal(
-        gex_AD_OpNBI_U64(far_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE), 0);
+        gex_AD_OpNBI_U64(remote_ad[3], NULL, 0, base, GEX_OP_INC, 0, 0, GEX_FLAG_IMMEDIATE), 0);
     root = gex_NBI_EndAccessRegion(0);
     assert_int_equal(gex_Event_Test(root), GASNET_OK);
     gex_NBI_Wait(GEX_EC_RMW, 0);

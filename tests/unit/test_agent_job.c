@@ -33,17 +33,17 @@ static unsigned char pattern(uint32_t rank, size_t at)
 
 static void check_allgather(size_t len)
 {
-    unsigned char *mine = malloc(len), *all = malloc(len * me->size);
+    unsigned char *ours = malloc(len), *all = malloc(len * me->size);
     bool right = true;
 
     for (size_t i = 0; i < len; i++)
-        mine[i] = pattern(me->rank, i);
-    check(aq_spawn_allgather(mine, len, all) == AQ_OK, "allgather");
+        ours[i] = pattern(me->rank, i);
+    check(aq_spawn_allgather(ours, len, all) == AQ_OK, "allgather");
     for (uint32_t r = 0; r < me->size; r++)
         for (size_t i = 0; i < len; i++)
             right = right && all[r * len + i] == pattern(r, i);
     check(right, "allgather gives everybody's bytes");
-    free(mine);
+    free(ours);
     free(all);
 }
 
@@ -61,7 +61,7 @@ static void check_bcast(size_t len, uint32_t root)
     free(buf);
 }
 
-static void check_cards(void)
+static void check_addresses(void)
 {
     unsigned char address[AQ_SPAWN_ADDR_MAX], got[AQ_SPAWN_ADDR_MAX];
     bool right = true;
@@ -94,17 +94,17 @@ static void check_key(void)
 static void check_places(void)
 {
     struct {
-        uint32_t host, host_rank, board_rank;
-    } mine, *all = calloc(me->size, sizeof(*all));
+        uint32_t host, host_rank, jobarea_rank;
+    } ours, *all = calloc(me->size, sizeof(*all));
     bool right = true;
 
-    mine.host = me->host_index;
-    mine.host_rank = me->host_rank;
-    mine.board_rank = aq_spawn_jobarea()->rank[me->host_rank].jobrank;
-    check(aq_spawn_allgather(&mine, sizeof(mine), all) == AQ_OK, "allgather of places");
+    ours.host = me->host_index;
+    ours.host_rank = me->host_rank;
+    ours.jobarea_rank = aq_spawn_jobarea()->rank[me->host_rank].jobrank;
+    check(aq_spawn_allgather(&ours, sizeof(ours), all) == AQ_OK, "allgather of places");
     for (uint32_t r = 0; r < me->size; r++)
         right = right && all[r].host == me->host_of[r] && all[r].host < me->host_count
-                && all[r].board_rank == r;
+                && all[r].jobarea_rank == r;
     for (uint32_t i = 0; i < me->host_size; i++)
         right = right && all[me->host_ranks[i]].host == me->host_index
                 && all[me->host_ranks[i]].host_rank == i;
@@ -122,7 +122,7 @@ static void exchanges(void)
         check_bcast(100000, me->size - 1);
         check(aq_spawn_fence() == AQ_OK, "fence");
     }
-    check_cards();
+    check_addresses();
     check_key();
     check_places();
 }

@@ -14,7 +14,7 @@
 #include "core/aq_thread.h"
 #include "core/aq_tm.h"
 
-enum { H_SHORT = 128, H_ANSWERED, H_ANSWER, H_MEDIUM, H_ECHO, H_LONG, LEN = 64 };
+enum { H_SHORT = 128, H_ANSWERED, H_ANSWER, H_MEDIUM, H_PONG, H_LONG, LEN = 64 };
 
 /* --- a conduit that only polls and rings --- */
 
@@ -81,7 +81,7 @@ static void h_medium(gex_Token_t token, void *buf, size_t nbytes)
 }
 
 /* Answers from its own payload, which the answer's handler may not share. */
-static void h_echo(gex_Token_t token, void *buf, size_t nbytes)
+static void h_pong(gex_Token_t token, void *buf, size_t nbytes)
 {
     calls++;
     gex_AM_ReplyMedium0(token, H_MEDIUM, buf, nbytes, GEX_EVENT_NOW, 0);
@@ -130,13 +130,13 @@ static void test_handlers_run_in_the_call(void **state)
 static void test_medium_is_copied_once(void **state)
 {
     gex_Event_t leaf = GEX_EVENT_NO_OP;
-    const char kept = source[0];
+    const char deferred = source[0];
 
     (void)state;
     gex_AM_RequestMedium0(tm, 0, H_MEDIUM, source, LEN, &leaf, 0);
     assert_ptr_equal(leaf, GEX_EVENT_INVALID);
-    assert_int_equal(source[0], kept);
-    gex_AM_RequestMedium0(tm, 0, H_ECHO, source, LEN, GEX_EVENT_NOW, 0);
+    assert_int_equal(source[0], deferred);
+    gex_AM_RequestMedium0(tm, 0, H_PONG, source, LEN, GEX_EVENT_NOW, 0);
     gex_AM_RequestMedium0(tm, 0, H_MEDIUM, NULL, 0, GEX_EVENT_NOW, 0);
 }
 
@@ -202,7 +202,7 @@ int main(void)
         ROW(H_ANSWERED, h_answered, GEX_FLAG_AM_SHORT, 0),
         ROW(H_ANSWER, h_answer, GEX_FLAG_AM_SHORT, 1),
         ROW(H_MEDIUM, h_medium, GEX_FLAG_AM_MEDIUM, 0),
-        ROW(H_ECHO, h_echo, GEX_FLAG_AM_MEDIUM, 0),
+        ROW(H_PONG, h_pong, GEX_FLAG_AM_MEDIUM, 0),
         ROW(H_LONG, h_long, GEX_FLAG_AM_LONG, 0),
     };
     const struct CMUnitTest tests[] = {

@@ -21,13 +21,13 @@ static struct {
     gex_AM_Arg_t args[5];
 } sent[LOG];
 static unsigned sent_count;
-static unsigned no_room; /* so many sends are declined first */
+static unsigned no_space; /* so many sends are declined first */
 
 static int fake_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                       const gex_AM_Arg_t *args)
 {
-    if (no_room > 0) {
-        no_room--;
+    if (no_space > 0) {
+        no_space--;
         return 2; /* AQ_RETRY */
     }
     assert_false(is_reply);
@@ -138,13 +138,13 @@ static void test_cumulative(void **state)
 }
 
 /* Not done before our own news have left: nobody else would send them. */
-static void test_no_room(void **state)
+static void test_no_space(void **state)
 {
     gex_Rank_t missing;
 
     (void)state;
     sent_count = 0;
-    no_room = 2;
+    no_space = 2;
     aq_ref_barrier_arrive(++phase);
     assert_int_equal(sent_count, 0);
     for (int round = 0; round < ROUNDS; round++)
@@ -179,19 +179,19 @@ struct said {
 };
 
 /* One phase: what we say, what the three rounds bring, in an order that varies. */
-static struct aq_barrier_name meet(int flags, int id, const struct said heard[ROUNDS])
+static struct aq_barrier_name handshake(int flags, int id, const struct said seen[ROUNDS])
 {
     struct aq_barrier_name name = { false, false, -1 };
     const uint64_t k = ++named_phase;
     const int early = (int)(k % ROUNDS);
     gex_Rank_t missing;
 
-    hear_name(early, k, heard[early].what, heard[early].id); /* before this rank arrives */
+    hear_name(early, k, seen[early].what, seen[early].id); /* before this rank arrives */
     aq_ref_named_arrive(k, id, flags);
     assert_false(aq_ref_named_done(k, &name, &missing));
     for (int round = ROUNDS; round-- > 0;)
         if (round != early)
-            hear_name(round, k, heard[round].what, heard[round].id);
+            hear_name(round, k, seen[round].what, seen[round].id);
     for (int i = 0; i < ROUNDS; i++)
         aq_ref_barrier_progress();
     assert_true(aq_ref_named_done(k, &name, &missing));
@@ -203,7 +203,7 @@ static void test_names(void **state)
 {
     static const struct {
         int flags, id;
-        struct said heard[ROUNDS];
+        struct said seen[ROUNDS];
         bool mismatch, named;
         int name;
     } cases[] = {
@@ -240,8 +240,8 @@ static void test_names(void **state)
         struct aq_barrier_name name;
 
         sent_count = 0;
-        no_room = (unsigned)(i % 4);
-        name = meet(cases[c].flags, cases[c].id, cases[c].heard);
+        no_space = (unsigned)(i % 4);
+        name = handshake(cases[c].flags, cases[c].id, cases[c].seen);
         assert_int_equal(name.mismatch, cases[c].mismatch);
         if (!cases[c].mismatch) {
             assert_int_equal(name.named, cases[c].named);
@@ -257,7 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounds_in_order),
         cmocka_unit_test(test_cumulative),
-        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_no_space),
         cmocka_unit_test(test_names),
     };
 

@@ -37,7 +37,7 @@ static struct aq_spawn_info sim_job = { .provider = "test", .size = RANKS, .host
 static struct {
     struct aq_jobarea area;
     _Atomic uint16_t cores[RANKS];
-} board;
+} jobarea;
 
 static const struct aq_spawn_info *sim_info(void)
 {
@@ -46,7 +46,7 @@ static const struct aq_spawn_info *sim_info(void)
 
 static struct aq_jobarea *sim_jobarea(void)
 {
-    return &board.area;
+    return &jobarea.area;
 }
 
 static uint64_t sim_now(void)
@@ -99,8 +99,8 @@ static int setup(void **state)
 {
     (void)state;
     memset(&sim, 0, sizeof(sim));
-    memset(&board, 0, sizeof(board));
-    board.area.cores_offset = (uint32_t)((char *)board.cores - (char *)&board);
+    memset(&jobarea, 0, sizeof(jobarea));
+    jobarea.area.cores_offset = (uint32_t)((char *)jobarea.cores - (char *)&jobarea);
     for (int rank = 0; rank < RANKS; rank++)
         for (int core = 0; core < CORES; core++)
             CPU_SET(core, &sim.allowed[rank]);
@@ -130,7 +130,7 @@ static void place(const int *cores, uint32_t count)
 {
     for (uint32_t rank = 0; rank < count; rank++) {
         sim.core[rank] = cores[rank];
-        board.cores[rank] = (uint16_t)(cores[rank] + 1);
+        jobarea.cores[rank] = (uint16_t)(cores[rank] + 1);
     }
 }
 
@@ -145,7 +145,7 @@ static void test_last_moves(void **state)
     assert_true(rank_looks(1));
     assert_int_not_equal(sim.core[1], 0);
     assert_int_equal(sim.core[0], 0);
-    assert_int_equal(board.cores[1], sim.core[1] + 1); /* others know at once */
+    assert_int_equal(jobarea.cores[1], sim.core[1] + 1); /* others know at once */
     assert_false(rank_looks(0));
     assert_false(rank_shares(0));
     assert_false(rank_looks(1));
@@ -204,7 +204,7 @@ static void test_all_taken_stays(void **state)
         assert_false(rank_looks(3));
     }
     assert_int_equal(sim.sets, 0);
-    board.cores[0] = 0; /* that rank has been asleep for long */
+    jobarea.cores[0] = 0; /* that rank has been asleep for long */
     for (unsigned i = 0; i < 51 && !rank_looks(4); i++)
         sim.now += MS;
     assert_int_equal(sim.core[4], 0);
@@ -227,7 +227,7 @@ static void test_refused_stays(void **state)
     sim.refuses = true;
     place((const int[]){ 0, 0 }, 2);
     assert_false(rank_looks(1));
-    assert_int_equal(board.cores[1], 1);
+    assert_int_equal(jobarea.cores[1], 1);
     assert_true(rank_shares(1));
 }
 
@@ -270,11 +270,11 @@ static void test_others_count_afresh(void **state)
     place((const int[]){ 0, 0 }, 2);
     for (unsigned i = 0; i < 9; i++, sim.now += MS)
         assert_false(rank_looks(0));
-    board.cores[1] = 2; /* it has gone */
+    jobarea.cores[1] = 2; /* it has gone */
     assert_false(rank_looks(0));
     assert_false(rank_shares(0));
     sim.now += 15 * MS;
-    board.cores[1] = 1; /* and come back */
+    jobarea.cores[1] = 1; /* and come back */
     for (unsigned i = 0; i < 10; i++, sim.now += MS)
         assert_false(rank_looks(0));
     assert_true(rank_looks(0));
@@ -299,7 +299,7 @@ static void test_becomes_last(void **state)
     place((const int[]){ 0, 0, 0 }, 3);
     assert_false(rank_looks(1));
     sim.now += MS / 10;
-    board.cores[2] = 4;
+    jobarea.cores[2] = 4;
     for (unsigned i = 0; i < 10; i++, sim.now += MS / 10)
         rank_looks(1);
     assert_int_not_equal(sim.core[1], 0);
@@ -307,7 +307,7 @@ static void test_becomes_last(void **state)
 
 /* --- how often --- */
 
-static void test_at_most_once_a_millisecond(void **state)
+static void test_once_a_millisecond(void **state)
 {
     unsigned moves = 0;
 
@@ -335,7 +335,7 @@ int main(void)
         cmocka_unit_test_setup(test_others_count_afresh, setup),
         cmocka_unit_test_setup(test_others_count_afresh_elsewhere, setup),
         cmocka_unit_test_setup(test_becomes_last, setup),
-        cmocka_unit_test_setup(test_at_most_once_a_millisecond, setup),
+        cmocka_unit_test_setup(test_once_a_millisecond, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

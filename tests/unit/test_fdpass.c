@@ -125,27 +125,27 @@ static void test_names(void **state)
     assert_true(shown < 8);
 }
 
-static void test_stranger(void **state)
+static void test_unauthenticated(void **state)
 {
     int fds[1], sock;
-    pid_t stranger, friend;
+    pid_t unauthenticated, friend;
 
     (void)state;
     make_name();
     make_files(fds, 1);
     sock = aq_fdpass_listen(name, 2);
     assert_true(sock >= 0);
-    stranger = start_taker(other_key, 1);
+    unauthenticated = start_taker(other_key, 1);
     usleep(50000);
     friend = start_taker(key, 1);
     assert_int_equal(aq_fdpass_give(sock, 1, key, fds, 1, 0, 10000), 0);
     assert_int_equal(taker_result(friend), 200);
     close(sock);
-    assert_true(taker_result(stranger) < 200); /* an error, and no descriptor */
+    assert_true(taker_result(unauthenticated) < 200); /* an error, and no descriptor */
     close_files(fds, 1);
 }
 
-static void test_error_is_told(void **state)
+static void test_error_is_reported(void **state)
 {
     int sock;
     pid_t taker;
@@ -201,9 +201,9 @@ static void test_name_is_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_several_takers), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_stranger),       cmocka_unit_test(test_error_is_told),
-        cmocka_unit_test(test_nobody_comes),   cmocka_unit_test(test_nobody_listens),
+        cmocka_unit_test(test_several_takers),  cmocka_unit_test(test_names),
+        cmocka_unit_test(test_unauthenticated), cmocka_unit_test(test_error_is_reported),
+        cmocka_unit_test(test_nobody_comes),    cmocka_unit_test(test_nobody_listens),
         cmocka_unit_test(test_name_is_taken),
     };
 

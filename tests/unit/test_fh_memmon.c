@@ -23,12 +23,12 @@ static void test_munmap(void **state)
     addr = covered();
     munmap(addr + PAGE, 2 * PAGE);
     assert_false(quiet()); /* seen without settling, from the return of munmap() on */
-    assert_true(was_told(addr + PAGE, 2 * PAGE));
+    assert_true(was_reported(addr + PAGE, 2 * PAGE));
     assert_true(quiet());
     assert_int_equal(cover(addr + PAGE, PAGE), AQ_ERR_RESOURCE);
     assert_int_equal(cover(addr, PAGE), AQ_OK);
     munmap(addr, PAGES * PAGE);
-    assert_true(was_told(addr, PAGE) && was_told(addr + 3 * PAGE, 5 * PAGE));
+    assert_true(was_reported(addr, PAGE) && was_reported(addr + 3 * PAGE, 5 * PAGE));
 }
 
 static void test_replace(void **state)
@@ -40,11 +40,11 @@ static void test_replace(void **state)
     addr = covered();
     assert_ptr_equal(
         mmap(addr, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), addr);
-    assert_true(was_told(addr, 2 * PAGE));
+    assert_true(was_reported(addr, 2 * PAGE));
     assert_int_equal(cover(addr, PAGES * PAGE), AQ_OK); /* the new mapping is monitored as well */
-    gone_count = 0;
+    unmapped_count = 0;
     munmap(addr, PAGES * PAGE);
-    assert_true(was_told(addr, PAGES * PAGE));
+    assert_true(was_reported(addr, PAGES * PAGE));
 }
 
 static void test_move(void **state)
@@ -60,15 +60,15 @@ static void test_move(void **state)
     assert_int_equal(
         syscall(SYS_mremap, addr, PAGES * PAGE, PAGES * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to),
         to);
-    assert_true(was_told(addr, PAGES * PAGE) && was_told(to, PAGES * PAGE));
+    assert_true(was_reported(addr, PAGES * PAGE) && was_reported(to, PAGES * PAGE));
     assert_int_equal(to[5 * PAGE], 1);
     assert_int_equal(cover(to, PAGES * PAGE), AQ_OK);
-    gone_count = 0;
+    unmapped_count = 0;
     assert_int_equal(syscall(SYS_mremap, to, PAGES * PAGE, PAGE, 0), to); /* shrinks */
-    assert_true(was_told(to + PAGE, (PAGES - 1) * PAGE));
-    assert_true(!was_told(to, PAGE) || has_flooded());
+    assert_true(was_reported(to + PAGE, (PAGES - 1) * PAGE));
+    assert_true(!was_reported(to, PAGE) || has_flooded());
     munmap(to, PAGE);
-    assert_true(was_told(to, PAGE));
+    assert_true(was_reported(to, PAGE));
 }
 
 static void test_move_keep(void **state)
@@ -83,12 +83,12 @@ static void test_move_keep(void **state)
                  MREMAP_MAYMOVE | 4 /* MREMAP_DONTUNMAP */, 0);
     to = (char *)(uintptr_t)rc;
     assert_true(rc > 0);
-    assert_true(was_told(addr, PAGES * PAGE));
+    assert_true(was_reported(addr, PAGES * PAGE));
     memset(addr, 2, PAGES * PAGE); /* fresh pages */
     assert_int_equal(cover(addr, PAGES * PAGE), AQ_OK);
-    gone_count = 0;
+    unmapped_count = 0;
     munmap(addr, PAGES * PAGE);
-    assert_true(was_told(addr, PAGES * PAGE));
+    assert_true(was_reported(addr, PAGES * PAGE));
     munmap(to, PAGES * PAGE);
 }
 
@@ -102,11 +102,11 @@ static void test_grow(void **state)
     to = mremap(addr, PAGES * PAGE, 4 * PAGES * PAGE, MREMAP_MAYMOVE);
     assert_ptr_not_equal(to, MAP_FAILED);
     if (to != addr)
-        assert_true(was_told(addr, PAGES * PAGE));
+        assert_true(was_reported(addr, PAGES * PAGE));
     assert_int_equal(cover(to, 4 * PAGES * PAGE), AQ_OK);
-    gone_count = 0;
+    unmapped_count = 0;
     munmap(to, 4 * PAGES * PAGE);
-    assert_true(was_told(to, 4 * PAGES * PAGE));
+    assert_true(was_reported(to, 4 * PAGES * PAGE));
 }
 
 static void test_heap_shrinks(void **state)
@@ -121,7 +121,7 @@ static void test_heap_shrinks(void **state)
     memset(top, 1, 4 * PAGE);
     assert_int_equal(cover(top, 4 * PAGE), AQ_OK);
     sbrk(-20 * (intptr_t)PAGE);
-    assert_true(was_told(top, 4 * PAGE));
+    assert_true(was_reported(top, 4 * PAGE));
 }
 
 static void empties(int advice)
@@ -129,15 +129,15 @@ static void empties(int advice)
     char *addr = covered();
 
     assert_int_equal(madvise(addr + PAGE, 2 * PAGE, advice), 0);
-    assert_true(was_told(addr + PAGE, 2 * PAGE));
+    assert_true(was_reported(addr + PAGE, 2 * PAGE));
     assert_int_equal(cover(addr + 2 * PAGE, PAGE),
                      AQ_ERR_RESOURCE); /* its pages may still be going */
     assert_int_equal(cover(addr + 3 * PAGE, PAGE), AQ_OK);
-    nap(AQ_FH_MEMMON_LINGER_NS / 1000000 + 20);
+    rest(AQ_FH_MEMMON_LINGER_NS / 1000000 + 20);
     assert_int_equal(cover(addr, PAGES * PAGE), AQ_OK);
-    gone_count = 0;
+    unmapped_count = 0;
     munmap(addr, PAGES * PAGE);
-    assert_true(was_told(addr, PAGES * PAGE));
+    assert_true(was_reported(addr, PAGES * PAGE));
 }
 
 static void test_empties(void **state)
@@ -162,7 +162,7 @@ static void test_untouched(void **state)
         addr[i * PAGE] = 1;
     }
     munmap(addr, 1000 * PAGE);
-    assert_true(was_told(addr, 1000 * PAGE)); /* the mapping was monitored as a whole */
+    assert_true(was_reported(addr, 1000 * PAGE)); /* the mapping was monitored as a whole */
 }
 
 /* A whole mapping is taken even if it has parts: then the parts are taken one by one. */
@@ -176,7 +176,7 @@ static void test_parts(void **state)
     assert_int_equal(mprotect(addr + 2 * PAGE, PAGE, PROT_READ), 0);
     assert_int_equal(cover(addr + PAGE, 4 * PAGE), AQ_OK);
     munmap(addr, PAGES * PAGE);
-    assert_true(was_told(addr, PAGES * PAGE));
+    assert_true(was_reported(addr, PAGES * PAGE));
 }
 
 /* More changes than the ring holds, and nobody takes them: everything counts as changed. */
@@ -190,7 +190,7 @@ static void test_flood(void **state)
     addr = covered();
     for (int i = 0; i < 5000; i++)
         madvise(addr, PAGE, MADV_DONTNEED);
-    assert_true(was_told(addr, PAGES * PAGE));
+    assert_true(was_reported(addr, PAGES * PAGE));
     aq_fh_memmon_counts(memmon, &counts);
     assert_true(counts.floods > 0);
     munmap(addr, PAGES * PAGE);
@@ -214,11 +214,11 @@ static bool kernel_monitors_files(void)
     return major > 6 || (major == 6 && minor >= 7);
 }
 
-static void test_kept(void **state)
+static void test_deferred(void **state)
 {
     static const char constant[] = "read only";
     void *large = malloc(1000000);
-    char here[100];
+    char self[100];
 
     (void)state;
     events_or_skip();
@@ -227,12 +227,12 @@ static void test_kept(void **state)
     assert_int_equal(cover(constant, sizeof(constant)), AQ_OK);
     assert_int_equal(cover(stdout, 1),
                      kernel_monitors_files() ? AQ_OK : AQ_ERR_RESOURCE); /* data of a library */
-    assert_int_equal(cover(here, sizeof(here)), AQ_OK);
+    assert_int_equal(cover(self, sizeof(self)), AQ_OK);
     assert_int_equal(cover(large, 1000000), AQ_OK);
     free(large);
 }
 
-static void test_not_kept(void **state)
+static void test_not_deferred(void **state)
 {
     const int id = shmget(IPC_PRIVATE, PAGE, IPC_CREAT | 0600);
     void *attached = shmat(id, NULL, 0);
@@ -268,8 +268,8 @@ static void test_forget(void **state)
     addr = covered();
     aq_fh_memmon_forget(memmon, addr + PAGE + 7, 10);
     aq_fh_memmon_forget(memmon, addr, 0);
-    assert_true(was_told(addr + PAGE, PAGE));
-    assert_true(!was_told(addr, PAGE) || has_flooded());
+    assert_true(was_reported(addr + PAGE, PAGE));
+    assert_true(!was_reported(addr, PAGE) || has_flooded());
     assert_int_equal(cover(addr + PAGE, PAGE), AQ_ERR_RESOURCE);
     munmap(addr, PAGES * PAGE);
     settle();
@@ -288,8 +288,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_untouched, setup, teardown),
         cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_flood, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_not_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_deferred, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_not_deferred, setup, teardown),
         cmocka_unit_test_setup_teardown(test_forget, setup, teardown),
     };
 

@@ -30,10 +30,10 @@ static void test_fork(void **state)
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_true(quiet() && gone_count == 0);
+    assert_true(quiet() && unmapped_count == 0);
     assert_int_equal(addr[0], 1);
     munmap(addr, PAGES * PAGE);
-    assert_true(was_told(addr, PAGES * PAGE));
+    assert_true(was_reported(addr, PAGES * PAGE));
 }
 
 /* A child that holds the descriptor, since fork() has not made it. */
@@ -62,8 +62,8 @@ static void test_child_holds(void **state)
     munmap(addr, PAGES * PAGE); /* does not wait for the thread that has gone */
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    assert_int_equal(aq_fh_memmon_open(AQ_FH_MEMMON_EVENTS, note_gone, &gone, &memmon, &why),
-                     AQ_OK);
+    assert_int_equal(
+        aq_fh_memmon_open(AQ_FH_MEMMON_EVENTS, note_unmapped, &unmapped, &memmon, &why), AQ_OK);
     assert_null(why); /* nothing is to be said of it */
 }
 
@@ -110,11 +110,11 @@ static void test_close_meanwhile(void **state)
             assert_int_equal(cover(list[i], PAGE), AQ_OK);
         }
         assert_int_equal(pthread_create(&thread, NULL, unmap_late, list), 0);
-        nap(1);
+        rest(1);
         aq_fh_memmon_close(memmon);
         pthread_join(thread, NULL); /* or the test is killed */
-        assert_int_equal(aq_fh_memmon_open(AQ_FH_MEMMON_EVENTS, note_gone, &gone, &memmon, &why),
-                         AQ_OK);
+        assert_int_equal(
+            aq_fh_memmon_open(AQ_FH_MEMMON_EVENTS, note_unmapped, &unmapped, &memmon, &why), AQ_OK);
     }
 }
 
@@ -155,7 +155,7 @@ static void exec_body(void *arg)
         _exit(2);
     atomic_store(&over, false);
     pthread_create(&thread, NULL, unmap_on, NULL);
-    nap(20);
+    rest(20);
     execl("/bin/true", "true", (char *)NULL);
     _exit(3);
 }
@@ -169,7 +169,7 @@ static void exit_body(void *arg)
         _exit(2);
     atomic_store(&over, false);
     pthread_create(&thread, NULL, unmap_on, NULL);
-    nap(20);
+    rest(20);
     _exit(0); /* the memory monitor open, a thread in munmap() */
 }
 

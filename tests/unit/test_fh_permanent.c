@@ -36,20 +36,20 @@
         }                                                 \
     } while (0)
 
-static uintptr_t gone_start, gone_end;
+static uintptr_t unmapped_start, unmapped_end;
 
-static void note_gone(void *arg, uintptr_t addr, size_t nbytes)
+static void note_unmapped(void *arg, uintptr_t addr, size_t nbytes)
 {
     (void)arg;
-    gone_start = addr;
-    gone_end = addr + nbytes;
+    unmapped_start = addr;
+    unmapped_end = addr + nbytes;
 }
 
 static struct aq_fh_memmon *open_monitor(enum aq_fh_memmon_mode mode, const char **why_out)
 {
     struct aq_fh_memmon *memmon = NULL;
 
-    return aq_fh_memmon_open(mode, note_gone, NULL, &memmon, why_out) == AQ_OK ? memmon : NULL;
+    return aq_fh_memmon_open(mode, note_unmapped, NULL, &memmon, why_out) == AQ_OK ? memmon : NULL;
 }
 
 static bool covers(struct aq_fh_memmon *memmon, const void *addr, size_t len)
@@ -78,11 +78,11 @@ static char bss[5 * 4096];
 static void what_stays(struct aq_fh_memmon *memmon)
 {
     void *mapped = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    char here[100];
+    char self[100];
 
     NEED(covers(memmon, data, sizeof(data)));
     NEED(covers(memmon, bss, sizeof(bss)));
-    NEED(covers(memmon, here, sizeof(here)));
+    NEED(covers(memmon, self, sizeof(self)));
     NEED(covers(memmon, (const void *)(uintptr_t)&what_stays, 1));
     NEED(!covers(memmon, mapped, PAGE));
     NEED(!covers(memmon, stdout, 1)); /* a library's */
@@ -95,7 +95,7 @@ static void malloc_body(void *arg)
 {
     const char *why;
     struct aq_fh_memmon *memmon = open_monitor(AQ_FH_MEMMON_MALLOC, &why);
-    char *small = malloc(100), *large, *volatile kept;
+    char *small = malloc(100), *large, *volatile deferred;
 
     (void)arg;
     NEED(memmon != NULL && why == NULL && aq_fh_memmon_mode(memmon) == AQ_FH_MEMMON_MALLOC);
@@ -107,11 +107,11 @@ static void malloc_body(void *arg)
     large = malloc(3000000);
     NEED(covers(memmon, large, 3000000));
     memset(large, 1, 3000000);
-    kept = large;
+    deferred = large;
     free(large);
-    NEED((uintptr_t)kept + 3000000 <= (uintptr_t)sbrk(0));
-    kept[1500000] = 2; /* still mapped */
-    NEED(covers(memmon, kept, 3000000));
+    NEED((uintptr_t)deferred + 3000000 <= (uintptr_t)sbrk(0));
+    deferred[1500000] = 2; /* still mapped */
+    NEED(covers(memmon, deferred, 3000000));
     aq_fh_memmon_close(memmon);
 }
 
@@ -131,7 +131,7 @@ static void client_body(void *arg)
     NEED(memmon != NULL && aq_fh_memmon_mode(memmon) == AQ_FH_MEMMON_CLIENT);
     NEED(covers(memmon, mapped, 4 * PAGE));
     aq_fh_memmon_forget(memmon, mapped + PAGE, PAGE);
-    NEED(gone_start == (uintptr_t)mapped + PAGE && gone_end == gone_start + PAGE);
+    NEED(unmapped_start == (uintptr_t)mapped + PAGE && unmapped_end == unmapped_start + PAGE);
     NEED(!covers(memmon, mapped, 2 * PAGE));
     NEED(covers(memmon, mapped + 2 * PAGE, PAGE));
     aq_fh_memmon_close(memmon);

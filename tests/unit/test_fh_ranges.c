@@ -112,7 +112,7 @@ static void test_kinds(void **state)
     void *shared = mmap(NULL, 8192, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     void *private;
     struct aq_fh_vma vma;
-    int here;
+    int self;
 
     (void)state;
     shmctl(id, IPC_RMID, NULL);
@@ -128,7 +128,7 @@ static void test_kinds(void **state)
     same(private, &vma);
     assert_false(vma.shared);
     assert_int_equal(vma.backing, AQ_FH_FILE);
-    same(&here, &vma);
+    same(&self, &vma);
     assert_true(vma.stack);
     same(&data, &vma);
     assert_int_equal(vma.backing, AQ_FH_FILE);

@@ -71,7 +71,7 @@ static int no_request(void *arg, uint32_t peer, const void *msg, size_t nbytes)
 
 static const struct aq_fh_ops ops = { .reg = reg, .dereg = dereg, .send_request = no_request };
 
-static void note_gone(void *arg, uintptr_t addr, size_t nbytes)
+static void note_unmapped(void *arg, uintptr_t addr, size_t nbytes)
 {
     (void)arg;
     aq_fh_invalidate(fh, addr, nbytes);
@@ -92,7 +92,7 @@ static int setup(void **state)
     (void)state;
     atomic_store(&wrong, 0);
     atomic_store(&broken, 0);
-    if (aq_fh_memmon_open(AQ_FH_MEMMON_AUTO, note_gone, NULL, &memmon, &why) != AQ_OK)
+    if (aq_fh_memmon_open(AQ_FH_MEMMON_AUTO, note_unmapped, NULL, &memmon, &why) != AQ_OK)
         return -1;
     config.memmon = memmon;
     return aq_fh_open(&config, &ops, NULL, &fh) == AQ_OK ? 0 : -1;

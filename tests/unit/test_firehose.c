@@ -14,7 +14,7 @@
 static void test_hit_and_miss(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
-    struct aq_fh_request request = wish_for(sim, 7, 100, true);
+    struct aq_fh_request request = request_for(sim, 7, 100, true);
 
     (void)state;
     answers = 0;
@@ -41,7 +41,7 @@ static void test_carry(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
     uint8_t bytes[5000];
-    struct aq_fh_request request = wish_for(sim, 3, 5000, true);
+    struct aq_fh_request request = request_for(sim, 3, 5000, true);
 
     (void)state;
     memset(bytes, 0x5a, sizeof(bytes));
@@ -53,7 +53,7 @@ static void test_carry(void **state)
     assert_int_equal(request.hold.addr, at(sim, 1, 3) + 3072);
     assert_int_equal(request.hold.len, 5000 - 3072);
     aq_fh_release(sim->rank[0].fh, &request.hold);
-    request = wish_for(sim, 40, 16, false);
+    request = request_for(sim, 40, 16, false);
     request.get = bytes;
     memset((void *)at(sim, 1, 40), 0x77, 16);
     assert_true(ask(sim, &request));
@@ -69,8 +69,9 @@ static void test_carry(void **state)
 static void test_joins(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
-    struct aq_fh_request request[3] = { wish_for(sim, 9, 64, true), wish_for(sim, 9, 16, false),
-                                        wish_for(sim, 9, 3 * PAGE, true) };
+    struct aq_fh_request request[3] = { request_for(sim, 9, 64, true),
+                                        request_for(sim, 9, 16, false),
+                                        request_for(sim, 9, 3 * PAGE, true) };
 
     (void)state;
     answers = 0;
@@ -92,7 +93,7 @@ static void test_joins(void **state)
 static void test_refused(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);
-    struct aq_fh_request request = wish_for(sim, 9, 64, true);
+    struct aq_fh_request request = request_for(sim, 9, 64, true);
 
     (void)state;
     touch(sim, 8, true);
@@ -156,19 +157,19 @@ static void test_holes(void **state)
     assert_true(touch(sim, 9, true));
     assert_true(touch(sim, 10, true)); /* would take page 11 as well, and does */
     assert_false(touch(sim, 11, true));
-    request = wish_for(sim, 12, 8, false);
+    request = request_for(sim, 12, 8, false);
     assert_true(ask(sim, &request));
     assert_true(request.rc < 0);
     assert_null(request.hold.region);
     assert_true(touch(sim, 13, true));
     assert_true(touch(sim, 14, true));
     sim->rank[1].page[300] = SIM_READ_ONLY;
-    request = wish_for(sim, 300, 8, true);
+    request = request_for(sim, 300, 8, true);
     assert_true(ask(sim, &request));
     assert_true(request.rc < 0);
     assert_true(touch(sim, 300, false)); /* a get works */
     assert_false(touch(sim, 300, false));
-    request = wish_for(sim, 300, 8, true);
+    request = request_for(sim, 300, 8, true);
     assert_true(ask(sim, &request)); /* and a put does not hit it */
     assert_true(request.rc < 0);
     sim_free(sim);
@@ -212,7 +213,7 @@ static void test_share_in_use(void **state)
     small.remote_bytes = 2 * PAGE;
     sim = sim_new(2, &small, false);
     for (uint32_t i = 0; i < 3; i++)
-        request[i] = wish_for(sim, i * 40, 8, true);
+        request[i] = request_for(sim, i * 40, 8, true);
     assert_true(ask(sim, &request[0]));
     assert_true(ask(sim, &request[1]));
     assert_int_equal(aq_fh_remote(sim->rank[0].fh, &request[2]), AQ_RETRY);
@@ -293,7 +294,7 @@ static void test_shared_region_too_large(void **state)
     (void)state;
     small.local_bytes = 16 * PAGE;
     sim = sim_new(2, &small, false);
-    request = wish_for(sim, 20, 20 * PAGE, true);
+    request = request_for(sim, 20, 20 * PAGE, true);
     assert_true(ask(sim, &request));
     assert_int_equal(request.rc, AQ_OK);
     assert_int_equal(aq_fh_local(sim->rank[1].fh, at(sim, 1, 20), 8, true, &hold), AQ_ERR_RESOURCE);
@@ -451,7 +452,7 @@ static void test_reach(void **state)
     (void)state;
     aq_fh_limit_remote(sim->rank[1].fh, at(sim, 1, 10), at(sim, 1, 20));
     for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
-        struct aq_fh_request request = wish_for(sim, outside[i], 8, true);
+        struct aq_fh_request request = request_for(sim, outside[i], 8, true);
 
         assert_true(ask(sim, &request));
         assert_true(request.rc < 0);

@@ -14,7 +14,7 @@ static void test_recall(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
     struct sim_rank *target = &sim->rank[1];
-    struct aq_fh_request request = wish_for(sim, 20, 8, true);
+    struct aq_fh_request request = request_for(sim, 20, 8, true);
     uint32_t key;
 
     (void)state;
@@ -74,7 +74,8 @@ static void deliver(struct sim *sim, bool is_answer, uint8_t kind)
 static void test_recall_overtakes(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
-    struct aq_fh_request request = wish_for(sim, 20, 8, true), other = wish_for(sim, 20, 8, false);
+    struct aq_fh_request request = request_for(sim, 20, 8, true),
+                         other = request_for(sim, 20, 8, false);
 
     (void)state;
     assert_int_equal(aq_fh_remote(sim->rank[0].fh, &request), AQ_PENDING);
@@ -120,7 +121,7 @@ static void test_recall_while_leaving(void **state)
     small.remote_bytes = PAGE;
     sim = sim_new(2, &small, true);
     touch(sim, 20, true);
-    request = wish_for(sim, 100, 8, true);
+    request = request_for(sim, 100, 8, true);
     sim->on_send = recall_now;
     assert_int_equal(aq_fh_remote(sim->rank[0].fh, &request), AQ_RETRY);
     sim->refuse = 0;
@@ -147,10 +148,10 @@ static int replacing_cover(struct aq_fh_memmon *memmon, uintptr_t addr, size_t l
     return AQ_OK;
 }
 
-static void test_gone_while_pinned(void **state)
+static void test_lost_while_pinned(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
-    struct aq_fh_request request = wish_for(sim, 30, 8, true);
+    struct aq_fh_request request = request_for(sim, 30, 8, true);
     struct aq_fh_hold hold;
 
     (void)state;
@@ -187,7 +188,7 @@ static void test_once(void **state)
     assert_int_equal(counts_of(sim, 0).releases, 1);
     assert_true(touch(sim, page, true));
     for (int i = 0; i < 2; i++) {
-        request[i] = wish_for(sim, page, 8, true);
+        request[i] = request_for(sim, page, 8, true);
         assert_int_equal(aq_fh_remote(sim->rank[0].fh, &request[i]), AQ_PENDING);
     }
     sim_drain(sim);
@@ -231,11 +232,12 @@ static void leave(struct sim *sim, struct sim_rank *from)
 
 /* It was sent a recall, which it will not answer; or it does, late; and asks for something, late.
  * */
-static void test_gone(void **state)
+static void test_lost(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
     struct sim_rank *target = &sim->rank[1];
-    struct aq_fh_request request = wish_for(sim, 20, 8, true), late = wish_for(sim, 40, 8, true);
+    struct aq_fh_request request = request_for(sim, 20, 8, true),
+                         late = request_for(sim, 40, 8, true);
     uint32_t key;
 
     (void)state;
@@ -266,7 +268,7 @@ static void leave_and_refuse(struct sim *sim, struct sim_rank *from)
     sim->refuse = 100;
 }
 
-static void test_gone_while_recalled(void **state)
+static void test_lost_while_recalled(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
     struct sim_rank *target = &sim->rank[1];
@@ -296,10 +298,10 @@ static int leaving_cover(struct aq_fh_memmon *memmon, uintptr_t addr, size_t len
     return sim_memmon_cover(memmon, addr, len);
 }
 
-static void test_gone_while_served(void **state)
+static void test_lost_while_served(void **state)
 {
     struct sim *sim = sim_new(2, &config, true);
-    struct aq_fh_request request = wish_for(sim, 20, 8, true);
+    struct aq_fh_request request = request_for(sim, 20, 8, true);
 
     (void)state;
     sim->rank[1].memmon.cover = leaving_cover;
@@ -317,11 +319,11 @@ int main(void)
         cmocka_unit_test(test_discard),
         cmocka_unit_test(test_recall_overtakes),
         cmocka_unit_test(test_recall_while_leaving),
-        cmocka_unit_test(test_gone_while_pinned),
+        cmocka_unit_test(test_lost_while_pinned),
         cmocka_unit_test(test_once),
-        cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_gone_while_recalled),
-        cmocka_unit_test(test_gone_while_served),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_lost_while_recalled),
+        cmocka_unit_test(test_lost_while_served),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -12,8 +12,8 @@
 
 #include "conduits/ibv/aq_ibv_credit.h"
 
-#define MOST  32u
-#define PARTS 9u
+#define HIGHEST 32u
+#define PARTS   9u
 
 static uint64_t random_of(uint64_t *state)
 {
@@ -24,24 +24,24 @@ static uint64_t random_of(uint64_t *state)
     return x ^ x >> 31;
 }
 
-/* One lane: a sender, a wire that keeps the order, a receiver. */
+/* One channel: a sender, a wire that keeps the order, a receiver. */
 struct channel {
     struct aq_ibv_credit_out out;
     struct aq_ibv_cell cell;
     struct aq_ibv_credit_in in;
     struct {
         uint32_t skip, want;
-        bool hungry;
+        bool low;
     } wire[4096];
     uint32_t wire_first, wire_last;
     uint32_t posted;  /* receive buffers */
     uint32_t waiting; /* arrived, not handled */
     uint32_t excess;  /* posted for nobody */
-    uint32_t most_posted;
+    uint32_t max_posted;
     uint64_t arrived;
 };
 
-static void lane_open(struct channel *channel, uint32_t base)
+static void channel_open(struct channel *channel, uint32_t base)
 {
     memset(channel, 0, sizeof(*channel));
     aq_ibv_credit_open(&channel->in, AQ_IBV_WINDOW_MIN);
@@ -54,24 +54,24 @@ static void lane_open(struct channel *channel, uint32_t base)
     atomic_store(&channel->in.base.advertised, base + AQ_IBV_WINDOW_MIN);
 }
 
-static void lane_put(struct channel *channel, uint32_t skip, uint32_t want)
+static void channel_put(struct channel *channel, uint32_t skip, uint32_t want)
 {
     const uint32_t at = channel->wire_last++ % 4096;
 
     channel->wire[at].skip = skip;
     channel->wire[at].want = want;
-    channel->wire[at].hungry = aq_ibv_credit_left(&channel->out, &channel->cell, 0) == 0;
+    channel->wire[at].low = aq_ibv_credit_left(&channel->out, &channel->cell, 0) == 0;
 }
 
 /* As aq_ibv_am_claim() and its callers. */
-static bool lane_send(struct channel *channel, uint32_t parts)
+static bool channel_send(struct channel *channel, uint32_t parts)
 {
     const uint32_t limit = aq_ibv_credit_limit(&channel->out, &channel->cell, 0);
 
     if (limit - channel->out.base.sent >= parts) {
         for (uint32_t i = 0; i < parts; i++) {
             channel->out.base.sent++;
-            lane_put(channel, 0, 0);
+            channel_put(channel, 0, 0);
         }
         return true;
     }
@@ -79,24 +79,24 @@ static bool lane_send(struct channel *channel, uint32_t parts)
         && !aq_ibv_credit_is_requested(&channel->out, limit)) {
         channel->out.base.sent++;
         channel->out.wanted = channel->out.base.sent + parts;
-        lane_put(channel, 0, parts);
+        channel_put(channel, 0, parts);
     }
     return false;
 }
 
 /* A tick on the sender's side. */
-static void lane_idle(struct channel *channel)
+static void channel_idle(struct channel *channel)
 {
     const uint32_t surplus = aq_ibv_credit_surplus(&channel->out, &channel->cell, 0);
 
     if (surplus == 0)
         return;
     channel->out.base.sent += surplus + 1;
-    lane_put(channel, surplus, 0);
+    channel_put(channel, surplus, 0);
 }
 
 /* As aq_ibv_recv_accept(). */
-static void lane_arrive(struct channel *channel)
+static void channel_arrive(struct channel *channel)
 {
     uint32_t more = 0, at;
 
@@ -111,16 +111,16 @@ static void lane_arrive(struct channel *channel)
     channel->excess += channel->wire[at].skip;
     if (channel->wire[at].want != 0)
         more = aq_ibv_credit_request(&channel->in, channel->wire[at].want);
-    else if (channel->wire[at].hungry)
-        more = aq_ibv_credit_growth(&channel->in, MOST, 1000);
+    else if (channel->wire[at].low)
+        more = aq_ibv_credit_growth(&channel->in, HIGHEST, 1000);
     channel->posted += more;
     if (more != 0)
         aq_ibv_credit_grow(&channel->in, more);
-    if (channel->posted + channel->waiting > channel->most_posted)
-        channel->most_posted = channel->posted + channel->waiting;
+    if (channel->posted + channel->waiting > channel->max_posted)
+        channel->max_posted = channel->posted + channel->waiting;
 }
 
-static void lane_handle(struct channel *channel)
+static void channel_handle(struct channel *channel)
 {
     if (channel->waiting == 0)
         return;
@@ -135,7 +135,7 @@ static void lane_handle(struct channel *channel)
 }
 
 /* The news reach the sender: all, or what is due; in a head, or in the cell. */
-static void lane_tell(struct channel *channel, bool all, bool in_head)
+static void channel_tell(struct channel *channel, bool all, bool in_head)
 {
     const uint32_t update = aq_ibv_credit_latest(&channel->in);
 
@@ -150,13 +150,13 @@ static void lane_tell(struct channel *channel, bool all, bool in_head)
     }
 }
 
-static void lane_settle(struct channel *channel)
+static void channel_settle(struct channel *channel)
 {
     while (channel->wire_first != channel->wire_last || channel->waiting != 0) {
-        lane_arrive(channel);
-        lane_handle(channel);
+        channel_arrive(channel);
+        channel_handle(channel);
     }
-    lane_tell(channel, false, false); /* only what is due: no update is requested */
+    channel_tell(channel, false, false); /* only what is due: no update is requested */
 }
 
 static void run(uint64_t seed, uint32_t base)
@@ -164,29 +164,29 @@ static void run(uint64_t seed, uint32_t base)
     struct channel channel;
     uint64_t rng = seed;
 
-    lane_open(&channel, base);
+    channel_open(&channel, base);
     for (int step = 0; step < 20000; step++) {
         const uint64_t dice = random_of(&rng);
 
         switch (dice % 8) {
         case 0:
         case 1:
-            (void)lane_send(&channel, dice >> 8 & 1 ? 1 : 1 + (dice >> 16) % PARTS);
+            (void)channel_send(&channel, dice >> 8 & 1 ? 1 : 1 + (dice >> 16) % PARTS);
             break;
         case 2:
         case 3:
-            lane_arrive(&channel);
+            channel_arrive(&channel);
             break;
         case 4:
         case 5:
-            lane_handle(&channel);
+            channel_handle(&channel);
             break;
         case 6:
-            lane_tell(&channel, dice >> 8 & 1, dice >> 9 & 1);
+            channel_tell(&channel, dice >> 8 & 1, dice >> 9 & 1);
             break;
         default:
             if (dice >> 8 & 1)
-                lane_idle(&channel);
+                channel_idle(&channel);
             break;
         }
         /* what is granted is posted */
@@ -200,27 +200,27 @@ static void run(uint64_t seed, uint32_t base)
         const uint32_t parts = 1 + (uint32_t)(random_of(&rng) % PARTS);
         int tries = 0;
 
-        while (!lane_send(&channel, parts)) {
-            lane_settle(&channel);
+        while (!channel_send(&channel, parts)) {
+            channel_settle(&channel);
             assert_true(++tries < 10);
         }
-        lane_settle(&channel);
+        channel_settle(&channel);
     }
     /* never more than the window's most, or what one message needed on top of it */
-    assert_true(channel.most_posted <= 2 * MOST + 2 * PARTS);
+    assert_true(channel.max_posted <= 2 * HIGHEST + 2 * PARTS);
     /* it falls silent: what is not used is given back */
     for (int i = 0; i < 4; i++) {
-        lane_idle(&channel);
-        lane_settle(&channel);
-        lane_tell(&channel, true, false);
+        channel_idle(&channel);
+        channel_settle(&channel);
+        channel_tell(&channel, true, false);
     }
     assert_true(channel.in.window <= 2 * AQ_IBV_WINDOW_MIN);
     /* and the buffers go as a few more messages come by */
     for (int i = 0; i < 200; i++) {
-        while (!lane_send(&channel, 1))
-            lane_settle(&channel);
-        lane_settle(&channel);
-        lane_tell(&channel, true, true);
+        while (!channel_send(&channel, 1))
+            channel_settle(&channel);
+        channel_settle(&channel);
+        channel_tell(&channel, true, true);
     }
     assert_int_equal(channel.excess, 0);
     assert_int_equal(channel.posted, channel.in.window);
@@ -246,18 +246,18 @@ static void test_growth(void **state)
     struct channel channel;
 
     (void)state;
-    lane_open(&channel, 0);
+    channel_open(&channel, 0);
     for (int i = 0; i < 1000; i++) {
-        while (lane_send(&channel, 1))
+        while (channel_send(&channel, 1))
             ;
-        lane_settle(&channel);
-        lane_tell(&channel, true, false);
+        channel_settle(&channel);
+        channel_tell(&channel, true, false);
     }
-    assert_int_equal(channel.in.window, MOST);
-    assert_int_equal(channel.posted, MOST);
+    assert_int_equal(channel.in.window, HIGHEST);
+    assert_int_equal(channel.posted, HIGHEST);
     /* within a budget */
-    assert_int_equal(aq_ibv_credit_growth(&channel.in, 2 * MOST, 5), 5);
-    assert_int_equal(aq_ibv_credit_growth(&channel.in, MOST, 5), 0);
+    assert_int_equal(aq_ibv_credit_growth(&channel.in, 2 * HIGHEST, 5), 5);
+    assert_int_equal(aq_ibv_credit_growth(&channel.in, HIGHEST, 5), 0);
 }
 
 /* Request and answer: the answer's head is enough, no cell is ever written. */
@@ -266,13 +266,13 @@ static void test_ping_pong(void **state)
     struct channel channel;
 
     (void)state;
-    lane_open(&channel, 0);
+    channel_open(&channel, 0);
     for (int i = 0; i < 1000; i++) {
-        assert_true(lane_send(&channel, 1));
-        lane_arrive(&channel);
-        lane_tell(&channel, true,
-                  true); /* the handler's reply leaves before its request's buffer is back */
-        lane_handle(&channel);
+        assert_true(channel_send(&channel, 1));
+        channel_arrive(&channel);
+        channel_tell(&channel, true,
+                     true); /* the handler's reply leaves before its request's buffer is back */
+        channel_handle(&channel);
         assert_false(aq_ibv_credit_due(&channel.in));
     }
     assert_int_equal(channel.in.window, AQ_IBV_WINDOW_MIN);
@@ -283,32 +283,32 @@ static void test_ping_pong(void **state)
 static void test_want(void **state)
 {
     (void)state;
-    for (uint32_t window = AQ_IBV_WINDOW_MIN; window <= MOST; window++)
+    for (uint32_t window = AQ_IBV_WINDOW_MIN; window <= HIGHEST; window++)
         for (uint32_t before = 0; before <= window; before++) {
             struct channel channel;
             int tries = 0;
 
-            lane_open(&channel, 0);
+            channel_open(&channel, 0);
             channel.posted += window - AQ_IBV_WINDOW_MIN;
             aq_ibv_credit_grow(&channel.in, window - AQ_IBV_WINDOW_MIN);
-            lane_tell(&channel, true, false);
+            channel_tell(&channel, true, false);
             for (uint32_t i = 0; i < before; i++)
-                assert_true(lane_send(&channel, 1));
-            while (!lane_send(&channel, PARTS)) {
-                lane_settle(&channel);
+                assert_true(channel_send(&channel, 1));
+            while (!channel_send(&channel, PARTS)) {
+                channel_settle(&channel);
                 assert_true(++tries < 3);
             }
         }
 }
 
 /* As if so many more messages had been sent, handled and told of. */
-static void lane_jump(struct channel *channel, uint32_t n, bool in_head)
+static void channel_jump(struct channel *channel, uint32_t n, bool in_head)
 {
     channel->out.base.sent += n;
     channel->in.arrived += n;
     channel->in.retired += n;
     atomic_fetch_add(&channel->in.base.limit, n);
-    lane_tell(channel, true, in_head);
+    channel_tell(channel, true, in_head);
 }
 
 static void assert_window(struct channel *channel, uint32_t window)
@@ -324,19 +324,19 @@ static void test_one_way_only(void **state)
     struct channel channel;
 
     (void)state;
-    lane_open(&channel, 0);
+    channel_open(&channel, 0);
     for (int i = 0; i < 2048; i++) {
-        lane_jump(&channel, UINT32_C(1) << 23, false);
+        channel_jump(&channel, UINT32_C(1) << 23, false);
         assert_window(&channel, AQ_IBV_WINDOW_MIN);
     }
     for (int i = 0; i < 2048; i++) {
-        lane_jump(&channel, UINT32_C(1) << 23, true);
+        channel_jump(&channel, UINT32_C(1) << 23, true);
         assert_window(&channel, AQ_IBV_WINDOW_MIN);
-        assert_true(lane_send(&channel, 1));
-        lane_arrive(&channel);
-        lane_handle(&channel);
+        assert_true(channel_send(&channel, 1));
+        channel_arrive(&channel);
+        channel_handle(&channel);
         if (aq_ibv_credit_due(&channel.in))
-            lane_tell(&channel, true, false); /* the cell, once in a while */
+            channel_tell(&channel, true, false); /* the cell, once in a while */
         assert_true(atomic_load(&channel.in.base.advertised)
                         - (uint32_t)atomic_load(&channel.cell.word[0])
                     <= AQ_IBV_COUNT_APART + (UINT32_C(1) << 23));
@@ -352,22 +352,22 @@ static void want_after(struct channel *channel, uint32_t since, bool ticks)
     while (since != 0) {
         const uint32_t n = since < 1u << 23 ? since : 1u << 23;
 
-        lane_jump(channel, n, true);
+        channel_jump(channel, n, true);
         if (ticks)
             (void)aq_ibv_credit_surplus(&channel->out, &channel->cell, 0);
-        lane_tell(channel, true, false);
+        channel_tell(channel, true, false);
         since -= n;
     }
-    while (!lane_send(channel, PARTS)) {
-        lane_settle(channel);
+    while (!channel_send(channel, PARTS)) {
+        channel_settle(channel);
         assert_true(++tries < 3);
     }
-    lane_settle(channel);
-    lane_tell(channel, true, false);
+    channel_settle(channel);
+    channel_tell(channel, true, false);
     for (int tick = 0; tick < 2; tick++) { /* it returns unused credit */
-        lane_idle(channel);
-        lane_settle(channel);
-        lane_tell(channel, true, false);
+        channel_idle(channel);
+        channel_settle(channel);
+        channel_tell(channel, true, false);
     }
 }
 
@@ -382,7 +382,7 @@ static void test_want_anew(void **state)
     for (size_t i = 0; i < sizeof(since) / sizeof(since[0]); i++) {
         struct channel channel;
 
-        lane_open(&channel, 0);
+        channel_open(&channel, 0);
         want_after(&channel, 0, true);
         want_after(&channel, since[i],
                    since[i] > 3u << 30); /* hundreds of messages a microsecond, and no tick: no */
@@ -396,10 +396,10 @@ static void test_want_keeps(void **state)
     struct channel channel;
 
     (void)state;
-    lane_open(&channel, 0);
+    channel_open(&channel, 0);
     channel.posted = window;
     aq_ibv_credit_grow(&channel.in, window - AQ_IBV_WINDOW_MIN);
-    lane_tell(&channel, true, false);
+    channel_tell(&channel, true, false);
     channel.out.wanted = window + 1;
     for (int tick = 0; tick < 3; tick++)
         assert_int_equal(aq_ibv_credit_surplus(&channel.out, &channel.cell, 0), 0);
@@ -413,28 +413,28 @@ static void test_want_keeps(void **state)
 static void test_want_overtakes(void **state)
 {
     (void)state;
-    for (uint32_t window = AQ_IBV_WINDOW_MIN; window <= MOST; window++)
+    for (uint32_t window = AQ_IBV_WINDOW_MIN; window <= HIGHEST; window++)
         for (uint32_t taken = 0; taken < window; taken++)
             for (uint32_t parts = 2; parts <= PARTS; parts++) {
                 struct channel channel;
                 int tries = 0;
 
-                lane_open(&channel, 0);
+                channel_open(&channel, 0);
                 channel.posted += window - AQ_IBV_WINDOW_MIN;
                 aq_ibv_credit_grow(&channel.in, window - AQ_IBV_WINDOW_MIN);
-                lane_tell(&channel, true, false);
+                channel_tell(&channel, true, false);
                 channel.out.base.sent += taken;
-                if (lane_send(&channel, parts))
+                if (channel_send(&channel, parts))
                     continue;
-                lane_settle(&channel);
-                if (lane_send(&channel, parts))
+                channel_settle(&channel);
+                if (channel_send(&channel, parts))
                     continue; /* there was enough for both */
                 for (uint32_t i = 0; i < taken; i++) {
-                    lane_put(&channel, 0, 0);
-                    lane_settle(&channel);
+                    channel_put(&channel, 0, 0);
+                    channel_settle(&channel);
                 }
-                while (!lane_send(&channel, parts)) {
-                    lane_settle(&channel);
+                while (!channel_send(&channel, parts)) {
+                    channel_settle(&channel);
                     assert_true(++tries < 3);
                 }
             }

@@ -62,10 +62,10 @@ static void test_cut_bounds(void **state)
 {
     (void)state;
     for (unsigned nargs = 0; nargs <= AQ_IBV_ARGS; nargs++) {
-        const size_t most = aq_ibv_data_space(AQ_IBV_T_MEDIUM, nargs, AQ_IBV_BUF);
+        const size_t upper = aq_ibv_data_space(AQ_IBV_T_MEDIUM, nargs, AQ_IBV_BUF);
 
-        assert_int_equal(aq_ibv_cut(false, nargs, most, AQ_IBV_BUF).base.count, 1);
-        assert_int_equal(aq_ibv_cut(false, nargs, most + 1, AQ_IBV_BUF).base.count, 2);
+        assert_int_equal(aq_ibv_cut(false, nargs, upper, AQ_IBV_BUF).base.count, 1);
+        assert_int_equal(aq_ibv_cut(false, nargs, upper + 1, AQ_IBV_BUF).base.count, 2);
     }
     assert_int_equal(aq_ibv_cut(false, AQ_IBV_ARGS, AQ_IBV_MAX_MEDIUM, AQ_IBV_BUF).base.count,
                      AQ_IBV_MSG_FRAGS);

@@ -214,7 +214,7 @@ static void test_changed_packets(void **state)
     assert_int_equal(aq_ibv_hello_take(&b.hello, packet, len), AQ_IBV_HELLO_MET);
 }
 
-static void test_strangers(void **state)
+static void test_unauthenticated_many(void **state)
 {
     static const uint8_t other_key[32] = "another key of 32 bytes, not the";
     uint8_t packet[AQ_IBV_HELLO_BYTES];
@@ -274,7 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good_network),    cmocka_unit_test(test_bad_network),
-        cmocka_unit_test(test_changed_packets), cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_changed_packets), cmocka_unit_test(test_unauthenticated_many),
         cmocka_unit_test(test_again),
     };
 

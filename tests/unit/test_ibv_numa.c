@@ -94,13 +94,13 @@ static int forget(void **state)
 static uint32_t distance(const char *name, unsigned cores)
 {
     uint32_t found = 99;
-    cpu_set_t mine;
+    cpu_set_t ours;
 
-    CPU_ZERO(&mine);
+    CPU_ZERO(&ours);
     for (unsigned cpu = 0; cpu < 8; cpu++)
         if ((cores >> cpu & 1) != 0)
-            CPU_SET(cpu, &mine);
-    if (!aq_ibv_hwloc_distance(name, &mine, &found))
+            CPU_SET(cpu, &ours);
+    if (!aq_ibv_hwloc_distance(name, &ours, &found))
         return 99;
     return found;
 }

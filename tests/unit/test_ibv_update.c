@@ -339,7 +339,7 @@ static void test_no_space(void **state)
 }
 
 /* A head has told the limit: no write, and the peer leaves the list. */
-static void test_told_by_head(void **state)
+static void test_reported_by_head(void **state)
 {
     struct aq_ibv_credit_in *in = &peers[0]->in[AQ_IBV_REQUEST];
 
@@ -371,7 +371,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_due_or_not, setup, teardown),
         cmocka_unit_test_setup_teardown(test_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_space, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_told_by_head, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reported_by_head, setup, teardown),
         cmocka_unit_test_setup_teardown(test_disconnected, setup, teardown),
     };
 

@@ -36,7 +36,7 @@ static struct value store[VALUES];
 static unsigned values;
 static uint32_t me; /* the rank that runs */
 static uint8_t given[RANKS][LENGTH], got[RANKS][RANKS * LENGTH];
-static const uint8_t *board[HOSTS]; /* what the first rank of a host has written for the others */
+static const uint8_t *jobarea[HOSTS]; /* what the first rank of a host has written for the others */
 
 static int put(const char *key, const char *text, enum aq_kvs_scope scope)
 {
@@ -96,7 +96,7 @@ int sim_host_allgather(const void *own_data, size_t len, void *all)
 
 int sim_host_bcast(void *buf, size_t len, uint32_t host_root)
 {
-    const uint8_t **written = &board[host_of[me]];
+    const uint8_t **written = &jobarea[host_of[me]];
 
     assert_int_equal(host_root, 0);
     assert_int_equal(len, RANKS * LENGTH);

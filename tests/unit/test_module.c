@@ -94,7 +94,7 @@ static void test_other_release(void **state)
 }
 
 /* What stands above the program is taken unless others may write there. */
-static void test_strangers(void **state)
+static void test_unauthenticated_many(void **state)
 {
     char dir[64], module[96], program[64], found[128];
 
@@ -162,7 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_missing),        cmocka_unit_test(test_not_a_module),
-        cmocka_unit_test(test_other_release),  cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_other_release),  cmocka_unit_test(test_unauthenticated_many),
         cmocka_unit_test(test_beside_program),
     };
 

@@ -80,7 +80,7 @@ static void run(int status_out[RANKS])
     close(event_fd);
 }
 
-static void test_slow_goodbye(void **state)
+static void test_slow_disconnect(void **state)
 {
     int status[RANKS];
 
@@ -93,7 +93,7 @@ static void test_slow_goodbye(void **state)
     }
 }
 
-static void test_stopped_in_goodbye(void **state)
+static void test_stopped_in_disconnect(void **state)
 {
     int status[RANKS];
 
@@ -108,8 +108,8 @@ static void test_stopped_in_goodbye(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slow_goodbye),
-        cmocka_unit_test(test_stopped_in_goodbye),
+        cmocka_unit_test(test_slow_disconnect),
+        cmocka_unit_test(test_stopped_in_disconnect),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

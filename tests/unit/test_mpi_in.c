@@ -24,7 +24,7 @@
 
 static struct {
     struct aq_mpi_arrival arrival; /* what the next look finds, */
-    bool there;
+    bool remote_addr;
     int error;           /* or comes to */
     void *payload_owner; /* of the receive for a payload that is under way */
     void *payload_dest;
@@ -39,9 +39,9 @@ static int fake_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *a
     (void)looks;
     if (mpi.error != 0)
         return -mpi.error;
-    if (!mpi.there || (channels & 1u << mpi.arrival.channel) == 0)
+    if (!mpi.remote_addr || (channels & 1u << mpi.arrival.channel) == 0)
         return 0;
-    mpi.there = false;
+    mpi.remote_addr = false;
     *arrival_out = mpi.arrival;
     return 1;
 }
@@ -174,7 +174,7 @@ static int start(void **state)
     return 0;
 }
 
-/* A packet of len bytes has come in a slot of the lane's. */
+/* A packet of len bytes has come in a slot of the channel's. */
 static char *arrive(enum aq_mpi_channel channel, size_t len)
 {
     static uint32_t turn;
@@ -184,7 +184,7 @@ static char *arrive(enum aq_mpi_channel channel, size_t len)
                                            .slot = turn++ % AQ_MPI_SLOTS,
                                            .source = SENDER,
                                            .nbytes = (uint32_t)len };
-    mpi.there = true;
+    mpi.remote_addr = true;
     return slots[channel] + (size_t)mpi.arrival.slot * AQ_MPI_RING_STRIDE;
 }
 
@@ -258,7 +258,7 @@ static void test_polls_left_out(void **state)
 {
     (void)state;
     (void)aq_mpi_am_poll(&aq_mpi_am, false);
-    for (unsigned burst = 0; burst < 3; burst++) {
+    for (unsigned bunch = 0; bunch < 3; bunch++) {
         for (unsigned i = 1; i < AQ_MPI_BATCH; i++)
             assert_false(looks_after_request(false));
         assert_true(looks_after_request(false));
@@ -299,7 +299,7 @@ static void test_payloads(void **state)
 }
 
 /* Half a window of requests to a rank that sends nothing else back: it sends one credit message. */
-static void test_credit_is_told(void **state)
+static void test_credit_is_reported(void **state)
 {
     (void)state;
     for (unsigned i = 1; i <= WINDOW; i++) {
@@ -451,10 +451,12 @@ static void test_mpi_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OF(test_short),          OF(test_polls_left_out), OF(test_payloads),
-        OF(test_credit_is_told), OF(test_credit_windows), OF(test_false_heads),
-        OF(test_false_credit),   OF(test_false_places),   OF(test_false_payload),
-        OF(test_no_handler),     OF(test_mpi_fails),
+        OF(test_short),          OF(test_polls_left_out),
+        OF(test_payloads),       OF(test_credit_is_reported),
+        OF(test_credit_windows), OF(test_false_heads),
+        OF(test_false_credit),   OF(test_false_places),
+        OF(test_false_payload),  OF(test_no_handler),
+        OF(test_mpi_fails),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

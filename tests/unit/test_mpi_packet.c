@@ -499,8 +499,8 @@ static void test_flow(void **state)
     const uint32_t window = AQ_MPI_WINDOW_MIN;
     /* the counters pass their end on the way */
     const uint32_t start = UINT32_MAX - 1000;
-    struct aq_mpi_peer here = { .out = { .sent = start, .limit = start + window } };
-    struct aq_mpi_peer there = { .in = { .limit = start, .advertised = start } };
+    struct aq_mpi_peer self = { .out = { .sent = start, .limit = start + window } };
+    struct aq_mpi_peer remote_addr = { .in = { .limit = start, .advertised = start } };
     uint32_t out_units = 0, sent = 0, done = start, old_done;
     uint16_t messages = 0, old_messages;
     uint64_t seed = 2;
@@ -509,35 +509,35 @@ static void test_flow(void **state)
     while (sent < 200000) {
         const uint32_t cost = 1 + (uint32_t)(random_of(&seed) % AQ_MPI_COST_MAX);
 
-        if (aq_mpi_credit_has(&here, cost)) {
-            aq_mpi_credit_spend(&here, cost);
+        if (aq_mpi_credit_has(&self, cost)) {
+            aq_mpi_credit_spend(&self, cost);
             out_units += cost;
             assert_true(out_units <= window);
             sent++;
-            aq_mpi_credit_done(&there, cost); /* run at once; told when it is due */
+            aq_mpi_credit_done(&remote_addr, cost); /* run at once; told when it is due */
         } else {
             /* otherwise no rank would ever send an update */
-            assert_true(aq_mpi_credit_due(&there, window));
+            assert_true(aq_mpi_credit_due(&remote_addr, window));
         }
-        if (aq_mpi_credit_due(&there, window)) {
+        if (aq_mpi_credit_due(&remote_addr, window)) {
             old_done = done;
             old_messages = messages;
-            aq_mpi_credit_advertise(&there, &done, &messages);
-            assert_false(aq_mpi_credit_due(&there, window));
-            assert_true(aq_mpi_credit_take(&here, window, done, messages));
-            assert_true(aq_mpi_credit_take(&here, window, old_done,
+            aq_mpi_credit_advertise(&remote_addr, &done, &messages);
+            assert_false(aq_mpi_credit_due(&remote_addr, window));
+            assert_true(aq_mpi_credit_take(&self, window, done, messages));
+            assert_true(aq_mpi_credit_take(&self, window, old_done,
                                            old_messages)); /* one that was overtaken says nothing */
-            assert_int_equal(here.out.limit, done + window);
+            assert_int_equal(self.out.limit, done + window);
             out_units = 0;
         }
     }
-    aq_mpi_credit_advertise(&there, &done, &messages);
-    assert_true(aq_mpi_credit_take(&here, window, done, messages));
-    assert_int_equal(here.requests, sent);
-    assert_int_equal(here.handled, sent);
+    aq_mpi_credit_advertise(&remote_addr, &done, &messages);
+    assert_true(aq_mpi_credit_take(&self, window, done, messages));
+    assert_int_equal(self.requests, sent);
+    assert_int_equal(self.handled, sent);
     /* more than was sent */
-    assert_false(aq_mpi_credit_take(&here, window, done + 1, messages));
-    assert_int_equal(here.out.limit, done + window);
+    assert_false(aq_mpi_credit_take(&self, window, done + 1, messages));
+    assert_int_equal(self.out.limit, done + window);
 }
 
 /* Counts that lie half the counter away, and just this and that side of it. */

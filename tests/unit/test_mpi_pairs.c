@@ -7,12 +7,12 @@
 
 #include "conduits/mpi/aq_mpi_pairs.h"
 
-#define MOST 8
+#define HIGHEST 8
 
 static void find(const gex_Rank_t *host_of, const gex_Rank_t *nbrhd_of, gex_Rank_t size,
                  struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES])
 {
-    gex_Rank_t first[MOST], hosts = 0;
+    gex_Rank_t first[HIGHEST], hosts = 0;
 
     for (gex_Rank_t rank = 0; rank < size; rank++)
         hosts = host_of[rank] >= hosts ? host_of[rank] + 1 : hosts;
@@ -60,7 +60,7 @@ static void test_pair_elsewhere(void **state)
     check_pair(&pairs[AQ_MPI_OTHER_HOST], 0, 1);
 }
 
-static void test_nobody_far(void **state)
+static void test_nobody_remote(void **state)
 {
     const gex_Rank_t host_of[] = { 0, 0 }, nbrhd_of[] = { 0, 0 };
     struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES];
@@ -77,7 +77,7 @@ int main(void)
         cmocka_unit_test(test_one_host),
         cmocka_unit_test(test_hosts_that_share),
         cmocka_unit_test(test_pair_elsewhere),
-        cmocka_unit_test(test_nobody_far),
+        cmocka_unit_test(test_nobody_remote),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,7 +54,7 @@ static uint64_t job_ms(const struct job *job)
  * not by a step that came late on a busy machine. */
 static bool job_is_killed_within(struct job *job, uint64_t ms)
 {
-    const struct timespec nap = { .tv_nsec = 5000000 };
+    const struct timespec rest = { .tv_nsec = 5000000 };
     int status;
 
     while (job->killed_ms == UINT64_MAX && job_ms(job) < ms) {
@@ -65,7 +65,7 @@ static bool job_is_killed_within(struct job *job, uint64_t ms)
             job->child[0] = 0;
             job->killed_ms = job_ms(job);
         }
-        nanosleep(&nap, NULL);
+        nanosleep(&rest, NULL);
     }
     return job->killed_ms < ms;
 }

@@ -278,7 +278,7 @@ static void test_replay(void **state)
     char recorded[64][512], datagram[512];
     int relay = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), other, count = 0;
     ssize_t len, lens[64];
-    socklen_t room = sizeof(sa);
+    socklen_t space = sizeof(sa);
     unsigned port;
     pid_t pids[HOSTS];
 
@@ -286,7 +286,7 @@ static void test_replay(void **state)
     sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     parent = sa;
     assert_int_equal(bind(relay, (struct sockaddr *)&sa, sizeof(sa)), 0);
-    assert_int_equal(getsockname(relay, (struct sockaddr *)&sa, &room), 0);
+    assert_int_equal(getsockname(relay, (struct sockaddr *)&sa, &space), 0);
     start_behind(2, pids, ntohs(sa.sin_port), &port);
     parent.sin_port = htons((uint16_t)port);
     for (int i = 0; i < 5000; i++) {
@@ -303,10 +303,10 @@ static void test_replay(void **state)
             assert_true(count > 0 && reached(&common->whole, 2));
             atomic_store_explicit(&common->exits, 2, memory_order_relaxed);
         }
-        room = sizeof(from);
+        space = sizeof(from);
         if (poll(&p, 1, 1) != 1
-            || (len =
-                    recvfrom(relay, datagram, sizeof(datagram), 0, (struct sockaddr *)&from, &room))
+            || (len = recvfrom(relay, datagram, sizeof(datagram), 0, (struct sockaddr *)&from,
+                               &space))
                    < 0)
             continue;
         if (from.sin_port != parent.sin_port) {
@@ -325,7 +325,7 @@ static void test_replay(void **state)
 }
 
 /* noise and words hashed with another key change nothing */
-static void test_stranger(void **state)
+static void test_unauthenticated(void **state)
 {
     struct sockaddr_in sa = { .sin_family = AF_INET };
     char noise[512] = "1lqa";
@@ -410,7 +410,7 @@ int main(void)
         cmocka_unit_test(test_lost),
         cmocka_unit_test(test_silent),
         cmocka_unit_test(test_pause),
-        cmocka_unit_test(test_stranger),
+        cmocka_unit_test(test_unauthenticated),
         cmocka_unit_test(test_forged_refusals),
         cmocka_unit_test(test_replay),
     };

@@ -18,7 +18,7 @@
 /* A rank that waits for a peer, and the network between them. */
 struct world {
     struct aq_udp_check check;
-    uint64_t now, heard, hash;
+    uint64_t now, seen, hash;
     enum aq_udp_note back;   /* what the network says of each probe; NONE: nothing, it arrives */
     uint64_t delay;          /* after this time */
     bool answers;            /* the peer polls */
@@ -44,7 +44,7 @@ static void probe(struct world *w)
     aq_udp_check_probed(&w->check, ++w->hash);
     w->probed++;
     if (w->back == AQ_UDP_NOTE_NONE) {
-        w->heard = w->answers ? w->now + MS : w->heard;
+        w->seen = w->answers ? w->now + MS : w->seen;
         return;
     }
     w->late[w->hash % LATE].hash = w->hash;
@@ -70,7 +70,7 @@ static uint64_t run(struct world *w, uint64_t duration)
 
     while (w->now < end && aq_udp_check_lost(&w->check) == AQ_UDP_NOTE_NONE) {
         tell(w);
-        if (aq_udp_check_step(&w->check, w->now, w->heard, !w->idle))
+        if (aq_udp_check_step(&w->check, w->now, w->seen, !w->idle))
             probe(w);
         w->now += STEP;
     }
@@ -87,7 +87,7 @@ static void assert_lives(const struct world *w)
     assert_int_equal(aq_udp_check_lost(&w->check), AQ_UDP_NOTE_NONE);
 }
 
-static void test_process_gone(void **state)
+static void test_process_lost(void **state)
 {
     struct world w;
     uint64_t took;
@@ -102,7 +102,7 @@ static void test_process_gone(void **state)
 }
 
 /* Neighbors that do not find it give a host up every 3 s. */
-static void test_host_gone(void **state)
+static void test_host_lost(void **state)
 {
     struct world w;
     uint64_t took;
@@ -190,7 +190,7 @@ static void test_quote_counts_once(void **state)
     assert_lives(&w);
 }
 
-static void test_heard(void **state)
+static void test_seen(void **state)
 {
     struct world w;
 
@@ -231,13 +231,13 @@ static void test_pauses_of_our_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_process_gone),
-        cmocka_unit_test(test_host_gone),
+        cmocka_unit_test(test_process_lost),
+        cmocka_unit_test(test_host_lost),
         cmocka_unit_test(test_own_kernel_knows_no_way),
         cmocka_unit_test(test_short_outages),
         cmocka_unit_test(test_forged),
         cmocka_unit_test(test_quote_counts_once),
-        cmocka_unit_test(test_heard),
+        cmocka_unit_test(test_seen),
         cmocka_unit_test(test_pauses_of_our_own),
     };
 

@@ -31,7 +31,7 @@ static void test_clean(void **state)
 struct weather {
     const char *name;
     uint64_t delay, jitter;
-    unsigned loss, duplicate, reorder, damage, burst;
+    unsigned loss, duplicate, reorder, damage, bunch;
     uint64_t bytes_per_s;
     uint64_t place_ns;
 };
@@ -54,7 +54,7 @@ static void try_weather(const struct weather *w, uint64_t seed, uint64_t first_s
         path->duplicate = w->duplicate;
         path->reorder = w->reorder;
         path->damage = w->damage;
-        path->burst = w->burst;
+        path->bunch = w->bunch;
         sim->end[i].place_ns = w->place_ns;
     }
     send_all(sim, 600, 600, 600);
@@ -63,7 +63,7 @@ static void try_weather(const struct weather *w, uint64_t seed, uint64_t first_s
         assert_int_equal(sim->end[i].link.counts.received, 1800);
         assert_int_equal(sim->end[i].link.counts.outside, 0);
         assert_int_equal(sim->end[i].link.counts.bad_acks, 0);
-        assert_true(sim->end[i].most_unacked <= 256);
+        assert_true(sim->end[i].max_unacked <= 256);
     }
     sim_free(sim);
 }
@@ -72,7 +72,7 @@ static const struct weather weathers[] = {
     { .name = "loss 1%", .delay = 50000, .loss = 100 },
     { .name = "loss 10%", .delay = 50000, .loss = 1000 },
     { .name = "loss 40%", .delay = 50000, .loss = 4000 },
-    { .name = "loss in bursts", .delay = 50000, .loss = 100, .burst = 30 },
+    { .name = "loss in bursts", .delay = 50000, .loss = 100, .bunch = 30 },
     { .name = "duplicates", .delay = 50000, .duplicate = 3000 },
     { .name = "reordering", .delay = 50000, .reorder = 2000 },
     { .name = "jitter", .delay = 50000, .jitter = 200000 },
@@ -88,7 +88,7 @@ static const struct weather weathers[] = {
       .duplicate = 1000,
       .reorder = 1000,
       .damage = 300,
-      .burst = 3,
+      .bunch = 3,
       .bytes_per_s = 20000000,
       .place_ns = 200000 },
 };
@@ -388,7 +388,7 @@ static void test_windows(void **state)
 
 /* The receiver's advertised space bounds the bytes in flight. A channel whose share is used up by
  * the others may have a quarter more. */
-static void test_room(void **state)
+static void test_space(void **state)
 {
     struct sim *sim = sim_new(1, 1, 500 * SIM_US, 1472, NULL);
 
@@ -396,10 +396,10 @@ static void test_room(void **state)
     sim->end[1].link.rwnd_advertised = 20 << 10;
     send_all(sim, 500, 500, 500);
     sim_finish(sim, 10 * SIM_S); /* known after the first answer */
-    sim->end[0].most_flight = 0;
+    sim->end[0].max_flight = 0;
     send_all(sim, 500, 500, 500);
     sim_finish(sim, 10 * SIM_S);
-    assert_true(sim->end[0].most_flight <= (20 << 10) * 3 / 2);
+    assert_true(sim->end[0].max_flight <= (20 << 10) * 3 / 2);
     sim->end[1].link.rwnd_advertised = 0; /* one at a time always may */
     send_all(sim, 100, 100, 100);
     sim_finish(sim, 10 * SIM_S);
@@ -443,7 +443,7 @@ static void test_random(void **state)
             path->duplicate = (unsigned)(sim_random(sim) % 1000);
             path->reorder = (unsigned)(sim_random(sim) % 2000);
             path->damage = (unsigned)(sim_random(sim) % 500);
-            path->burst = (unsigned)(sim_random(sim) % 5);
+            path->bunch = (unsigned)(sim_random(sim) % 5);
             sim->end[i].place_ns = sim_random(sim) % (2 * SIM_MS);
             sim->end[i].inbox_limit = 10000 + sim_random(sim) % 200000;
         }
@@ -474,7 +474,7 @@ int main(void)
         cmocka_unit_test(test_tail_loss),    cmocka_unit_test(test_reordering_is_learnt),
         cmocka_unit_test(test_old_loss),     cmocka_unit_test(test_rtt_rfc6298),
         cmocka_unit_test(test_rtt_measured), cmocka_unit_test(test_refused_requests),
-        cmocka_unit_test(test_windows),      cmocka_unit_test(test_room),
+        cmocka_unit_test(test_windows),      cmocka_unit_test(test_space),
         cmocka_unit_test(test_full_socket),  cmocka_unit_test(test_random),
     };
 

@@ -65,7 +65,7 @@ static void test_cut(void **state)
     endless(end);
     sim_run(sim, 20 * SIM_MS);
     before = end->link.cwnd;
-    end->out.burst_left = 5; /* in one train */
+    end->out.batch_left = 5; /* in one train */
     while (end->link.counts.cuts == 0 && sim_step(sim, sim->now + 20 * SIM_MS))
         continue;
     after = end->link.cwnd;

@@ -6,7 +6,7 @@
  */
 #include "tests/unit/udp_sim_run.h"
 
-static void test_bye(void **state)
+static void test_disconnect(void **state)
 {
     struct sim *sim = sim_new(1, 1, 50 * SIM_US, 1472, NULL);
     uint64_t seen;
@@ -93,7 +93,7 @@ static void test_replay(void **state)
     sim_free(sim);
 }
 
-/* The RMA lanes of both ends go on from numbers that are further by `by`. */
+/* The RMA channels of both ends go on from numbers that are further by `by`. */
 static void shift_rma(struct sim *sim, uint64_t by)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -107,7 +107,7 @@ static void shift_rma(struct sim *sim, uint64_t by)
 
 /* The RMA channel has passed 2^32, the others have not. Replayed datagrams of before acknowledge
  * lower numbers than those in flight, but with the same low 32 bits: they are ignored. */
-static void test_replay_lanes_wrap_apart(void **state)
+static void test_replay_channels_wrap_apart(void **state)
 {
     struct sim *sim = sim_new(1, 1, 50 * SIM_US, 1472, NULL);
     struct sim_end *end = &sim->end[0];
@@ -218,9 +218,9 @@ static void test_false_acks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bye),
+        cmocka_unit_test(test_disconnect),
         cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_replay_lanes_wrap_apart),
+        cmocka_unit_test(test_replay_channels_wrap_apart),
         cmocka_unit_test(test_replay_of_the_dead),
         cmocka_unit_test(test_false_acks),
     };

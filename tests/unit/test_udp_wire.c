@@ -86,13 +86,13 @@ static void test_seq_expand(void **state)
 
     (void)state;
     for (int i = 0; i < 1000000; i++) {
-        const uint64_t near = random_of(&rng) >> random_of(&rng) % 62;
+        const uint64_t local_side = random_of(&rng) >> random_of(&rng) % 62;
         const int64_t away = (int32_t)random_of(&rng) >> random_of(&rng) % 31;
-        const uint64_t seq = near + (uint64_t)away;
+        const uint64_t seq = local_side + (uint64_t)away;
 
-        if (away < 0 && near < (uint64_t)-away)
+        if (away < 0 && local_side < (uint64_t)-away)
             continue; /* before the first */
-        assert_true(aq_udp_seq_expand(near, (uint32_t)seq) == seq);
+        assert_true(aq_udp_seq_expand(local_side, (uint32_t)seq) == seq);
     }
     assert_true(aq_udp_seq_expand(5, 0xffffffff)
                 == 0xffffffff); /* ahead: there is nothing before 0 */
@@ -415,31 +415,32 @@ static bool passes(const struct sample *sample, const uint8_t *key, uint64_t abo
 
 static void test_hash(void **state)
 {
-    uint8_t there[AQ_UDP_KEY], back[AQ_UDP_KEY], other[AQ_UDP_KEY];
+    uint8_t remote_addr[AQ_UDP_KEY], back[AQ_UDP_KEY], other[AQ_UDP_KEY];
     const uint64_t above = 7;
     struct sample sample;
 
     (void)state;
     assert_int_equal(aq_udp_auth_init(), AQ_OK);
-    aq_udp_auth_key(1, 2, there);
+    aq_udp_auth_key(1, 2, remote_addr);
     aq_udp_auth_key(2, 1, back);
     aq_udp_auth_key(1, 3, other);
-    assert_memory_not_equal(there, back, AQ_UDP_KEY);
-    assert_memory_not_equal(there, other, AQ_UDP_KEY);
+    assert_memory_not_equal(remote_addr, back, AQ_UDP_KEY);
+    assert_memory_not_equal(remote_addr, other, AQ_UDP_KEY);
     for (int all = 0; all < 2; all++) {
         aq_udp.hash_all = all != 0;
         for (uint8_t channel = 0; channel <= AQ_UDP_CONTROL; channel++) {
             sample_make(&sample, channel, 4, 40, true);
-            sign(&sample, there, above);
-            assert_true(passes(&sample, there, above));
-            assert_false(passes(&sample, back, above));      /* not to be sent back */
-            assert_false(passes(&sample, other, above));     /* nor to somebody else */
-            assert_false(passes(&sample, there, above + 1)); /* nor when numbers have wrapped */
+            sign(&sample, remote_addr, above);
+            assert_true(passes(&sample, remote_addr, above));
+            assert_false(passes(&sample, back, above));  /* not to be sent back */
+            assert_false(passes(&sample, other, above)); /* nor to somebody else */
+            assert_false(
+                passes(&sample, remote_addr, above + 1)); /* nor when numbers have wrapped */
             for (size_t bit = 0; bit < 8 * sample.len; bit++) {
                 const bool covered = bit / 8 < sample.header.hashed || all != 0;
 
                 sample.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
-                if (covered == passes(&sample, there, above))
+                if (covered == passes(&sample, remote_addr, above))
                     fail_msg("bit %zu of byte %zu of %zu, lane %u", bit % 8, bit / 8, sample.len,
                              channel);
                 sample.at[bit / 8] ^= (uint8_t)(1u << bit % 8);

@@ -39,8 +39,8 @@ struct sim_path {
     struct sim_pipe *pipe; /* NULL: none */
     uint64_t delay, jitter;
     unsigned loss, duplicate, reorder, damage; /* of 10000 */
-    unsigned burst;                            /* of so many datagrams is a loss */
-    unsigned burst_left;
+    unsigned bunch;                            /* of so many datagrams is a loss */
+    unsigned batch_left;
     /* Looks at each datagram: false drops it. */
     bool (*filter)(struct sim_path *path, const struct aq_udp_header *header, size_t len);
     uint64_t seen, lost;
@@ -73,7 +73,7 @@ struct sim_end {
     uint32_t length;               /* bytes of each message; 0: of random lengths */
     uint8_t *got[AQ_UDP_CHANNELS]; /* by number: 1 taken over, 2 placed */
     uint64_t got_bytes;
-    uint64_t most_unacked, most_flight;
+    uint64_t max_unacked, max_flight;
     uint64_t bad_hash;
     struct sim_event record[64]; /* the first that came, kept for replaying, if keep */
     unsigned recorded;
@@ -84,7 +84,7 @@ struct sim {
     uint64_t now, order, rng;
     uint64_t still; /* steps since time last went on */
     struct sim_event *heap;
-    size_t count, room;
+    size_t count, space;
     struct sim_end end[SIM_ENDS];
     unsigned ends;
 };
@@ -134,9 +134,9 @@ static inline void sim_add(struct sim *sim, struct sim_event event)
 
     if (sim->count > 100000)
         fail_msg("a storm: 100,000 datagrams are under way");
-    if (sim->count > sim->room) {
-        sim->room = sim->room == 0 ? 1024 : 2 * sim->room;
-        sim->heap = realloc(sim->heap, sim->room * sizeof(*sim->heap));
+    if (sim->count > sim->space) {
+        sim->space = sim->space == 0 ? 1024 : 2 * sim->space;
+        sim->heap = realloc(sim->heap, sim->space * sizeof(*sim->heap));
         assert_non_null(sim->heap);
     }
     event.order = sim->order++;
@@ -241,13 +241,13 @@ static inline void sim_deliver(struct sim_end *from, const uint8_t *datagram, si
 
 static inline bool sim_drops(struct sim *sim, struct sim_path *path)
 {
-    if (path->burst_left != 0) {
-        path->burst_left--;
+    if (path->batch_left != 0) {
+        path->batch_left--;
         return true;
     }
     if (!sim_chance(sim, path->loss))
         return false;
-    path->burst_left = path->burst > 1 ? path->burst - 1 : 0;
+    path->batch_left = path->bunch > 1 ? path->bunch - 1 : 0;
     return true;
 }
 
@@ -419,12 +419,12 @@ static inline void sim_event_run(struct sim *sim, struct sim_event *event)
         if (event->len <= end->inbox_bytes)
             end->inbox_bytes -= event->len;
         if (end->keep && end->recorded < 64) {
-            struct sim_event *kept = &end->record[end->recorded++];
+            struct sim_event *deferred = &end->record[end->recorded++];
 
-            *kept = *event;
-            kept->datagram = malloc(event->len);
-            assert_non_null(kept->datagram);
-            memcpy(kept->datagram, event->datagram, event->len);
+            *deferred = *event;
+            deferred->datagram = malloc(event->len);
+            assert_non_null(deferred->datagram);
+            memcpy(deferred->datagram, event->datagram, event->len);
         }
         (void)sim_receive(end, event->datagram, event->len);
     }

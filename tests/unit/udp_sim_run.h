@@ -32,11 +32,11 @@ static inline void sim_feed(struct sim_end *end)
         const uint64_t unacked = end->link.tx[channel].end - end->link.tx[channel].una;
 
         assert_true(unacked <= end->config.window[channel]);
-        if (unacked > end->most_unacked)
-            end->most_unacked = unacked;
+        if (unacked > end->max_unacked)
+            end->max_unacked = unacked;
     }
-    if (end->link.in_flight > end->most_flight)
-        end->most_flight = end->link.in_flight;
+    if (end->link.in_flight > end->max_flight)
+        end->max_flight = end->link.in_flight;
 }
 
 static inline uint64_t sim_timer_at(const struct sim_end *end)

@@ -22,7 +22,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define LEAST  ((size_t)64 << 10)
+#define LOWEST ((size_t)64 << 10)
 #define ROUNDS 9
 
 static double now_us(void)
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
     if (gex_TM_QueryRank(tm) == 0) {
         printf("# size_bytes warm_us first_us first/warm\n");
-        for (size_t size = LEAST; size <= largest; size *= 4) {
+        for (size_t size = LOWEST; size <= largest; size *= 4) {
             const double warm = put_cost(tm, dest, size, 0), first = put_cost(tm, dest, size, 1);
 
             printf("%zu %.1f %.1f %.2f\n", size, warm, first, first / warm);

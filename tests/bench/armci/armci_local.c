@@ -228,15 +228,13 @@ static void mapped_rows(void)
 {
     bench_row("get 8 B, cold", 8, (struct bench_side){ "", get8_cold, NULL },
               (struct bench_side){ "load", load8_cold, &remote }, 1.5);
-    bench_at_least("strided get, 256 B", SEGMENT * ROWS,
-                   (struct bench_side){ "", get_strided, NULL },
-                   (struct bench_side){ "copy loop", copy_loop, remote }, 0.9);
-    bench_at_least("strided put, 256 B", SEGMENT * ROWS,
-                   (struct bench_side){ "", put_strided, NULL },
-                   (struct bench_side){ "copy loop", copy_loop, local }, 0.9);
+    bench_at_min("strided get, 256 B", SEGMENT * ROWS, (struct bench_side){ "", get_strided, NULL },
+                 (struct bench_side){ "copy loop", copy_loop, remote }, 0.9);
+    bench_at_min("strided put, 256 B", SEGMENT * ROWS, (struct bench_side){ "", put_strided, NULL },
+                 (struct bench_side){ "copy loop", copy_loop, local }, 0.9);
     for (acc_bytes = 65536; acc_bytes <= 1 << 20; acc_bytes *= 4)
-        bench_at_least("accumulate", (long)acc_bytes, (struct bench_side){ "", accumulate, NULL },
-                       (struct bench_side){ "add loop", daxpy, NULL }, 0.8);
+        bench_at_min("accumulate", (long)acc_bytes, (struct bench_side){ "", accumulate, NULL },
+                     (struct bench_side){ "add loop", daxpy, NULL }, 0.8);
 }
 
 static void unmapped_rows(void)
@@ -259,9 +257,9 @@ static void size_rows(bool is_mapped)
 
         if (bench_quick && size != LARGE)
             continue;
-        bench_at_least("get, cold", (long)size, (struct bench_side){ "", get_large, &size },
-                       (struct bench_side){ "MPI message", half_trip, &size },
-                       size == LARGE && is_mapped ? 1.5 : 0);
+        bench_at_min("get, cold", (long)size, (struct bench_side){ "", get_large, &size },
+                     (struct bench_side){ "MPI message", half_trip, &size },
+                     size == LARGE && is_mapped ? 1.5 : 0);
     }
 }
 
@@ -271,9 +269,9 @@ static void rows(bool is_mapped)
     static size_t eight = 8;
     const struct bench_side get = { "", get8, NULL };
 
-    bench_at_least("get 8 B", 8, get, (struct bench_side){ "MPI_Get", mpi_get8, NULL }, 0);
-    bench_at_least("get 8 B", 8, get, (struct bench_side){ "MPI half trip", half_trip, &eight },
-                   is_mapped ? 10 : 0);
+    bench_at_min("get 8 B", 8, get, (struct bench_side){ "MPI_Get", mpi_get8, NULL }, 0);
+    bench_at_min("get 8 B", 8, get, (struct bench_side){ "MPI half trip", half_trip, &eight },
+                 is_mapped ? 10 : 0);
     if (is_mapped)
         mapped_rows();
     else
@@ -281,8 +279,8 @@ static void rows(bool is_mapped)
     size_rows(is_mapped);
     bench_row("lock and unlock", 0, (struct bench_side){ "", lock_pair, NULL },
               (struct bench_side){ "two swaps", swap_pair, &word }, is_mapped ? 1.5 : 0);
-    bench_at_least("fetch and add", 8, (struct bench_side){ "", rmw, NULL },
-                   (struct bench_side){ "MPI", mpi_fetch, NULL }, 0);
+    bench_at_min("fetch and add", 8, (struct bench_side){ "", rmw, NULL },
+                 (struct bench_side){ "MPI", mpi_fetch, NULL }, 0);
 }
 
 int main(int argc, char **argv)

@@ -51,7 +51,7 @@ static void contended_rows(void)
         return;
     bench_figure("sections of one rank", 0, rate, "1/s", 0);
     snprintf(name, sizeof(name), "sections of %d ranks", bench_nproc);
-    bench_figure_at_least(name, 0, bench_middle(ratios, ROUNDS), "of one's rate", 0.9);
+    bench_figure_at_min(name, 0, bench_middle(ratios, ROUNDS), "of one's rate", 0.9);
 }
 
 static double processor_s(void)
@@ -65,7 +65,7 @@ static double processor_s(void)
 
 static void asleep_row(void)
 {
-    double used, most;
+    double used, upper;
 
     ARMCI_Barrier();
     if (bench_me == 0)
@@ -78,9 +78,9 @@ static void asleep_row(void)
         ARMCI_Lock(0, 0);
     used = bench_me == 0 ? 0 : 100 * (processor_s() - used) / ASLEEP;
     ARMCI_Unlock(0, 0);
-    MPI_Reduce(&used, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&used, &upper, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (bench_me == 0)
-        bench_figure("waiters while the holder sleeps", 0, most, "% of a core", 5);
+        bench_figure("waiters while the holder sleeps", 0, upper, "% of a core", 5);
 }
 
 int main(int argc, char **argv)

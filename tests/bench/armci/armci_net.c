@@ -127,10 +127,10 @@ static void section_rows(void)
     for (segment = 64; segment <= 16384; segment *= 4) {
         const double goal = segment <= 256 ? 2 : 1;
 
-        bench_at_least("strided get", segment, (struct bench_side){ "", get_section, NULL },
-                       (struct bench_side){ "loop of gets", get_loop, NULL }, goal);
-        bench_at_least("strided put", segment, (struct bench_side){ "", put_section, NULL },
-                       (struct bench_side){ "loop of puts", put_loop, NULL }, goal);
+        bench_at_min("strided get", segment, (struct bench_side){ "", get_section, NULL },
+                     (struct bench_side){ "loop of gets", get_loop, NULL }, goal);
+        bench_at_min("strided put", segment, (struct bench_side){ "", put_section, NULL },
+                     (struct bench_side){ "loop of puts", put_loop, NULL }, goal);
 #ifdef BENCH_OURS
         compare("strided get, automatic", segment, get_section, "AQ_ARMCI_STRIDED=auto",
                 "AQ_ARMCI_STRIDED=segments", 1.1);
@@ -199,8 +199,8 @@ static void aggregate_rows(void)
     }
     bench_row("1000 aggregated doubles", 8 * MANY, (struct bench_side){ "", aggregate, NULL },
               (struct bench_side){ "one vector call", one_vector, NULL }, 1.1);
-    bench_at_least("1000 aggregated doubles", 8 * MANY, (struct bench_side){ "", aggregate, NULL },
-                   (struct bench_side){ "1000 calls", one_by_one, NULL }, 5);
+    bench_at_min("1000 aggregated doubles", 8 * MANY, (struct bench_side){ "", aggregate, NULL },
+                 (struct bench_side){ "1000 calls", one_by_one, NULL }, 5);
 }
 
 int main(int argc, char **argv)

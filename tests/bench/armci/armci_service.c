@@ -58,17 +58,17 @@ static double processor_ms(const struct rusage *use)
 static void idle(long seconds, double *ms_out, double *wakes_out)
 {
     struct rusage before, after;
-    double mine[2], most[2];
+    double ours[2], upper[2];
 
     usleep(100000); /* what came before has ended */
     getrusage(RUSAGE_SELF, &before);
     sleep((unsigned)seconds);
     getrusage(RUSAGE_SELF, &after);
-    mine[0] = processor_ms(&after) - processor_ms(&before);
-    mine[1] = (double)(after.ru_nvcsw - before.ru_nvcsw);
-    MPI_Reduce(mine, most, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    *ms_out = most[0];
-    *wakes_out = most[1];
+    ours[0] = processor_ms(&after) - processor_ms(&before);
+    ours[1] = (double)(after.ru_nvcsw - before.ru_nvcsw);
+    MPI_Reduce(ours, upper, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    *ms_out = upper[0];
+    *wakes_out = upper[1];
 }
 
 static void answer(int how, long iters, long size)
@@ -139,7 +139,7 @@ static const struct bench_side ops[OPS] = { { "get 8 B", get8, NULL },
 
 /* --- what waking a thread costs --- */
 
-static sem_t there, back;
+static sem_t remote_addr, back;
 
 /* Away from the processor of the thread that wakes it, as a target's service thread is. */
 static void *woken(void *arg)
@@ -148,7 +148,7 @@ static void *woken(void *arg)
 
     pthread_setaffinity_np(pthread_self(), sizeof(*set), set);
     for (;;) {
-        sem_wait(&there);
+        sem_wait(&remote_addr);
         sem_post(&back);
     }
     return NULL;
@@ -157,7 +157,7 @@ static void *woken(void *arg)
 static void wake(void *state, long iters)
 {
     for (long i = 0; i < iters; i++) {
-        sem_post(&there);
+        sem_post(&remote_addr);
         sem_wait(&back);
     }
     (void)state;
@@ -174,7 +174,7 @@ static double wake_ns(void)
     CPU_ZERO(&self);
     CPU_SET(sched_getcpu(), &self);
     CPU_XOR(&other, &all, &self);
-    sem_init(&there, 0, 0);
+    sem_init(&remote_addr, 0, 0);
     sem_init(&back, 0, 0);
     if (CPU_COUNT(&other) == 0 || pthread_create(&thread, NULL, woken, &other) != 0)
         return 0;
@@ -256,7 +256,7 @@ static void progress_rows(void)
         figure(ops[i].name, "target asleep", asleep[i], limit);
         figure(ops[i].name, "target computes", computing[i], limit);
     }
-    bench_figure_at_least("all end while the target computes", 0, in_time, "", 1);
+    bench_figure_at_min("all end while the target computes", 0, in_time, "", 1);
 }
 
 static void two_ranks(void)
@@ -285,7 +285,7 @@ static void control(void)
         start = bench_now();
         get8(NULL, 1);
         took = bench_now() - start;
-        bench_figure_at_least("get 8 B, target computes for 1 s", 8, took / 1e6, "ms", 900);
+        bench_figure_at_min("get 8 B, target computes for 1 s", 8, took / 1e6, "ms", 900);
     }
     ARMCI_Barrier();
 }
@@ -324,19 +324,19 @@ static double flood_ns(int each)
 static void flood_rows(void)
 {
     const int few = 1000, many = bench_quick ? 10000 : 50000;
-    double before, growth, most, ns;
+    double before, growth, upper, ns;
     char name[64];
 
     flood_ns(few);
     before = high_water_kib();
     ns = flood_ns(many);
     growth = high_water_kib() - before;
-    MPI_Reduce(&growth, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&growth, &upper, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (bench_me != 0)
         return;
     bench_figure("gets from everybody, a rank and get", 0, ns, "ns", 0);
     snprintf(name, sizeof(name), "memory of %d gets above that of %d", many, few);
-    bench_figure(name, 0, most, "KiB", 1024);
+    bench_figure(name, 0, upper, "KiB", 1024);
 }
 
 #define PLACES 2048
@@ -376,7 +376,7 @@ static void accumulate_rows(void)
     for (int i = 0; i < PLACES && bench_me == 0; i++)
         wrong += ((long *)(void *)(bench_memory(0) + 64))[i] != added[i];
     if (bench_me == 0)
-        bench_figure_at_least("share of exact sums", 0, 1 - (double)wrong / PLACES, "", 1);
+        bench_figure_at_min("share of exact sums", 0, 1 - (double)wrong / PLACES, "", 1);
 }
 
 int main(int argc, char **argv)

@@ -84,9 +84,9 @@ void bench_finish(void)
 static void let_others_progress(void)
 {
 #ifndef BENCH_OURS
-    int is_there;
+    int is_present;
 
-    MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE);
+    MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &is_present, MPI_STATUS_IGNORE);
 #endif
 }
 
@@ -256,8 +256,8 @@ double bench_row(const char *name, long size, struct bench_side subject, struct 
     return ratio;
 }
 
-double bench_at_least(const char *name, long size, struct bench_side subject,
-                      struct bench_side other, double goal)
+double bench_at_min(const char *name, long size, struct bench_side subject, struct bench_side other,
+                    double goal)
 {
     double ns, other_ns, spread;
     const double ratio = 1 / measure(subject, other, &ns, &other_ns, &spread);
@@ -286,8 +286,7 @@ void bench_figure(const char *name, long size, double value, const char *unit, d
     write_figure(name, size, value, unit, "<=", limit, value <= limit);
 }
 
-void bench_figure_at_least(const char *name, long size, double value, const char *unit,
-                           double limit)
+void bench_figure_at_min(const char *name, long size, double value, const char *unit, double limit)
 {
     write_figure(name, size, value, unit, ">=", limit, value >= limit);
 }

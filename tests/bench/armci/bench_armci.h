@@ -40,19 +40,18 @@ void bench_attend(bench_answer_fn answer);
 void bench_call(int how, long iters, long size);
 void bench_release(void);
 
-/* Measures and writes a row; goal 0: none. bench_at_least turns the comparison round: how many
+/* Measures and writes a row; goal 0: none. bench_at_min turns the comparison round: how many
  * times as fast the subject is. Returns the ratio. */
 double bench_row(const char *name, long size, struct bench_side subject, struct bench_side other,
                  double goal);
-double bench_at_least(const char *name, long size, struct bench_side subject,
-                      struct bench_side other, double goal);
+double bench_at_min(const char *name, long size, struct bench_side subject, struct bench_side other,
+                    double goal);
 /* The middle time of an iteration, ns; no row. */
 double bench_time(struct bench_side side);
 /* A row of a number that has been measured otherwise:
  *     name|size|value|unit||||goal|verdict */
 void bench_figure(const char *name, long size, double value, const char *unit, double limit);
-void bench_figure_at_least(const char *name, long size, double value, const char *unit,
-                           double limit);
+void bench_figure_at_min(const char *name, long size, double value, const char *unit, double limit);
 /* The middle one; sorts them. */
 double bench_middle(double *values, int n);
 /* Of a clock, ns. */

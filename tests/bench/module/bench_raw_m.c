@@ -139,14 +139,14 @@ static bool raw_is_ready(void)
 }
 
 /* there bytes from rank 0 to rank 1, then back bytes. */
-static void raw_ping(int there, int back, uint64_t iters)
+static void raw_ping(int remote_addr, int back, uint64_t iters)
 {
     for (uint64_t i = 0; i < iters; i++) {
         if (raw.rank == 0) {
-            MPI_Send(raw.src, there, MPI_BYTE, 1, TAG_DATA, raw.comm);
+            MPI_Send(raw.src, remote_addr, MPI_BYTE, 1, TAG_DATA, raw.comm);
             MPI_Recv(raw.dst, back, MPI_BYTE, 1, TAG_DATA, raw.comm, MPI_STATUS_IGNORE);
         } else {
-            MPI_Recv(raw.dst, there, MPI_BYTE, 0, TAG_DATA, raw.comm, MPI_STATUS_IGNORE);
+            MPI_Recv(raw.dst, remote_addr, MPI_BYTE, 0, TAG_DATA, raw.comm, MPI_STATUS_IGNORE);
             MPI_Send(raw.src, back, MPI_BYTE, 0, TAG_DATA, raw.comm);
         }
     }
@@ -320,14 +320,14 @@ static void raw_run_messages(bool sender, unsigned way, size_t n, uint64_t iters
 
 static void raw_run(enum aq_raw_kind kind, unsigned way, size_t n, uint64_t iters)
 {
-    const size_t least = n < AQ_RAW_LEAST ? AQ_RAW_LEAST : n;
+    const size_t min = n < AQ_RAW_MIN ? AQ_RAW_MIN : n;
 
     switch (kind) {
     case AQ_RAW_PING:
-        raw_ping((int)least, (int)least, iters);
+        raw_ping((int)min, (int)min, iters);
         break;
     case AQ_RAW_FLOOD:
-        raw_run_messages(raw.rank == 0, way, least, iters);
+        raw_run_messages(raw.rank == 0, way, min, iters);
         break;
     case AQ_RAW_PUT:
     case AQ_RAW_GET:

@@ -26,16 +26,16 @@
 
 #include "bench_raw.h"
 
-#define DEPTH         128                 /* requests of the queue pair, and receives posted */
-#define INLINE        128                 /* bytes */
-#define WINDOW        64                  /* requests under way, at most */
-#define WINDOW_BYTES  ((uint64_t)4 << 20) /* and bytes; at least two requests */
-#define SIGNAL_EACH   32                  /* sends of a ping-pong */
-#define PATIENCE      4                   /* polls in vain of a software device before a yield */
-#define HUGE_PAGE     ((size_t)2 << 20)
-#define RAW_PING_MOST 65536
+#define DEPTH        128                 /* requests of the queue pair, and receives posted */
+#define INLINE       128                 /* bytes */
+#define WINDOW       64                  /* requests under way, at most */
+#define WINDOW_BYTES ((uint64_t)4 << 20) /* and bytes; at least two requests */
+#define SIGNAL_EACH  32                  /* sends of a ping-pong */
+#define TIMEOUT      4                   /* polls in vain of a software device before a yield */
+#define HUGE_PAGE    ((size_t)2 << 20)
+#define RAW_PING_MAX 65536
 
-struct raw_card {
+struct raw_address {
     union ibv_gid gid;
     uint64_t base;
     uint32_t qpn, rkey, mtu;
@@ -51,7 +51,7 @@ static struct {
     struct ibv_mr *src_mr, *dst_mr, *base_mr;
     unsigned char *src, *dst, *base;
     struct ibv_port_attr port_attr;
-    struct raw_card mine, remote;
+    struct raw_address ours, remote;
     uint8_t port, gid_index;
     uint32_t rank, unsignalled;
     unsigned yield_after; /* polls in vain before a yield; 0: no yield */
@@ -99,7 +99,7 @@ static bool raw_open_device(void)
         return false;
     snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device",
              ibv_get_device_name(raw.context->device));
-    raw.yield_after = access(path, F_OK) == 0 ? 0 : PATIENCE;
+    raw.yield_after = access(path, F_OK) == 0 ? 0 : TIMEOUT;
     return true;
 }
 
@@ -108,7 +108,7 @@ static void raw_choose_gid(void)
 {
     static const uint8_t mapped[12] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 
-    ibv_query_gid(raw.context, raw.port, 0, &raw.mine.gid);
+    ibv_query_gid(raw.context, raw.port, 0, &raw.ours.gid);
     for (int i = 0; i < raw.port_attr.gid_tbl_len && i < 256; i++) {
         struct ibv_gid_entry entry;
 
@@ -116,7 +116,7 @@ static void raw_choose_gid(void)
             || entry.gid_type != IBV_GID_TYPE_ROCE_V2
             || memcmp(entry.gid.raw, mapped, sizeof(mapped)) != 0)
             continue;
-        raw.mine.gid = entry.gid;
+        raw.ours.gid = entry.gid;
         raw.gid_index = (uint8_t)i;
         return;
     }
@@ -165,7 +165,7 @@ static bool raw_open_queues(void)
 static bool raw_receive(void)
 {
     struct ibv_sge sge = { .addr = (uintptr_t)raw.dst,
-                           .length = RAW_PING_MOST,
+                           .length = RAW_PING_MAX,
                            .lkey = raw.dst_mr->lkey };
     struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
@@ -181,7 +181,7 @@ static bool raw_connect(void)
 
     if (ibv_query_device(raw.context, &device) != 0)
         return false;
-    attr.path_mtu = raw.mine.mtu < raw.remote.mtu ? raw.mine.mtu : raw.remote.mtu;
+    attr.path_mtu = raw.ours.mtu < raw.remote.mtu ? raw.ours.mtu : raw.remote.mtu;
     attr.max_dest_rd_atomic = (uint8_t)(device.max_qp_rd_atom < 16 ? device.max_qp_rd_atom : 16);
     attr.ah_attr.dlid = raw.remote.lid;
     attr.ah_attr.port_num = raw.port;
@@ -320,7 +320,7 @@ static void raw_one_sided(enum ibv_wr_opcode opcode, size_t n, uint64_t iters, u
     }
     for (uint64_t i = 0; i < window && i < iters; i++)
         raw_wait(raw.sent);
-    raw_send(AQ_RAW_LEAST);
+    raw_send(AQ_RAW_MIN);
 }
 
 /* --- the table --- */
@@ -329,7 +329,7 @@ static unsigned raw_ways(enum aq_raw_kind kind, size_t n)
 {
     switch (kind) {
     case AQ_RAW_PING:
-        return n <= RAW_PING_MOST;
+        return n <= RAW_PING_MAX;
     case AQ_RAW_PUT:
     case AQ_RAW_GET:
     case AQ_RAW_PUT_STREAM:
@@ -349,7 +349,7 @@ static const char *raw_name(enum aq_raw_kind kind, unsigned way)
 
 static void raw_run(enum aq_raw_kind kind, unsigned way, size_t n, uint64_t iters)
 {
-    const size_t least = n < AQ_RAW_LEAST ? AQ_RAW_LEAST : n;
+    const size_t min = n < AQ_RAW_MIN ? AQ_RAW_MIN : n;
 
     (void)way;
     switch (kind) {
@@ -369,13 +369,13 @@ static void raw_run(enum aq_raw_kind kind, unsigned way, size_t n, uint64_t iter
         raw_one_sided(IBV_WR_ATOMIC_FETCH_AND_ADD, sizeof(uint64_t), iters, 1);
         break;
     default:
-        raw_ping(least, iters);
+        raw_ping(min, iters);
     }
 }
 
 static void raw_ready(void)
 {
-    raw_send(AQ_RAW_LEAST);
+    raw_send(AQ_RAW_MIN);
 }
 
 static bool raw_is_ready(void)
@@ -402,29 +402,29 @@ static bool raw_check(void)
 
 static const char *raw_open(uint32_t rank, size_t largest, aq_raw_exchange_fn *exchange)
 {
-    bool good, there = false;
+    bool good, target_addr = false;
 
     raw.rank = rank;
     if (rank > 1)
         return NULL;
     good = raw_open_device() && (raw.pd = ibv_alloc_pd(raw.context)) != NULL && raw_open_queues();
-    largest = largest < RAW_PING_MOST ? RAW_PING_MOST : largest;
+    largest = largest < RAW_PING_MAX ? RAW_PING_MAX : largest;
     good = good && (raw.src = raw_memory(largest, 1, &raw.src_mr)) != NULL
            && (raw.dst = raw_memory(largest, 2, &raw.dst_mr)) != NULL
            && (raw.base = raw_memory(largest, 3, &raw.base_mr)) != NULL;
     if (good) {
         raw_choose_gid();
-        raw.mine.base = (uintptr_t)raw.base;
-        raw.mine.qpn = raw.qp->qp_num;
-        raw.mine.rkey = raw.base_mr->rkey;
-        raw.mine.mtu = raw.port_attr.active_mtu;
-        raw.mine.lid = raw.port_attr.lid;
+        raw.ours.base = (uintptr_t)raw.base;
+        raw.ours.qpn = raw.qp->qp_num;
+        raw.ours.rkey = raw.base_mr->rkey;
+        raw.ours.mtu = raw.port_attr.active_mtu;
+        raw.ours.lid = raw.port_attr.lid;
     }
-    exchange(&raw.mine, &raw.remote,
-             sizeof(raw.mine)); /* without a queue pair: the other side must hear of it */
+    exchange(&raw.ours, &raw.remote,
+             sizeof(raw.ours)); /* without a queue pair: the other side must hear of it */
     good = good && raw.remote.qpn != 0 && raw_connect();
-    exchange(&good, &there, sizeof(good)); /* both can receive */
-    if (!good || !there)
+    exchange(&good, &target_addr, sizeof(good)); /* both can receive */
+    if (!good || !target_addr)
         return "no queue pair could be had";
     return raw_check() ? NULL : "an RDMA read does not bring what was written";
 }

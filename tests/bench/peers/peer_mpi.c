@@ -26,7 +26,8 @@ enum kind { KIND_PINGPONG, KIND_PUT, KIND_GET, KIND_BARRIER, KIND_PAUSE, KIND_QU
 struct peer {
     int rank;
     MPI_Win window, shared;
-    unsigned char *base, *buffer, *there; /* my window, private memory, the peer's shared memory */
+    unsigned char *base, *buffer,
+        *remote_addr; /* my window, private memory, the peer's shared memory */
     struct aq_limit limit;
     enum kind kind;
     size_t size;
@@ -70,9 +71,9 @@ static void run_copy(struct peer *p, uint64_t iters)
 {
     for (uint64_t i = 0; i < iters; i++) {
         if (p->kind == KIND_PUT)
-            memcpy(p->there, p->buffer, p->size);
+            memcpy(p->remote_addr, p->buffer, p->size);
         else
-            memcpy(p->buffer, p->there, p->size);
+            memcpy(p->buffer, p->remote_addr, p->size);
         aq_limit_compiler_barrier();
     }
 }
@@ -220,21 +221,21 @@ static void measure_all(struct peer *p, const char *who, int quick)
 static void open_windows(struct peer *p)
 {
     size_t size = sizeof(struct aq_limit_area) + 4096 + POOL;
-    void *mine, *first, *second;
+    void *ours, *first, *second;
     MPI_Aint length;
     int unit;
 
     MPI_Win_allocate((MPI_Aint)POOL, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &p->base, &p->window);
     MPI_Win_lock_all(0, p->window);
-    MPI_Win_allocate_shared((MPI_Aint)size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &p->shared);
+    MPI_Win_allocate_shared((MPI_Aint)size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &ours, &p->shared);
     MPI_Win_lock_all(0, p->shared);
-    memset(mine, 0, size);
+    memset(ours, 0, size);
     memset(p->base, 1, POOL);
     MPI_Win_shared_query(p->shared, 0, &length, &unit, &first);
     MPI_Win_shared_query(p->shared, 1, &length, &unit, &second);
     /* rank 0's part holds the lines, rank 1's part receives the copies */
     p->limit.area = (struct aq_limit_area *)(void *)(((uintptr_t)first + 4095) & ~(uintptr_t)4095);
-    p->there = (unsigned char *)(((uintptr_t)second + 4095) & ~(uintptr_t)4095);
+    p->remote_addr = (unsigned char *)(((uintptr_t)second + 4095) & ~(uintptr_t)4095);
     p->buffer = aligned_alloc(4096, POOL);
     memset(p->buffer, 3, POOL);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -23,7 +23,7 @@ enum kind { KIND_PUT, KIND_GET, KIND_BARRIER, KIND_QUIT };
 struct peer {
     int rank;
     unsigned char *base, *buffer,
-        *there; /* symmetric, private, the peer's as mapped here or NULL */
+        *remote_addr; /* symmetric, private, the peer's as mapped here or NULL */
     struct aq_limit limit;
     enum kind kind;
     size_t size;
@@ -62,9 +62,9 @@ static void run_copy(struct peer *p, uint64_t iters)
 {
     for (uint64_t i = 0; i < iters; i++) {
         if (p->kind == KIND_PUT)
-            memcpy(p->there, p->buffer, p->size);
+            memcpy(p->remote_addr, p->buffer, p->size);
         else
-            memcpy(p->buffer, p->there, p->size);
+            memcpy(p->buffer, p->remote_addr, p->size);
         aq_limit_compiler_barrier();
     }
 }
@@ -121,7 +121,7 @@ static void measure(struct peer *p, const char *who, const char *name, enum kind
     memset(&r, 0, sizeof(r));
     p->kind = kind;
     p->size = size;
-    if (p->there == NULL)
+    if (p->remote_addr == NULL)
         m.limit.run = NULL;
     else
         snprintf(r.limit_name, sizeof(r.limit_name), "%s",
@@ -165,7 +165,7 @@ int main(int argc, char **argv)
     memset(p.base, 1, POOL);
     memset(p.buffer, 3, POOL);
     memset(area, 0, sizeof(struct aq_limit_area));
-    p.there = p.rank == 0 ? shmem_ptr(p.base, 1) : p.base;
+    p.remote_addr = p.rank == 0 ? shmem_ptr(p.base, 1) : p.base;
     p.limit.area = p.rank == 0 ? area : shmem_ptr(area, 0);
     p.limit.pause = true;
     shmem_barrier_all();
