@@ -44,9 +44,8 @@ struct aq_conduit_info {
      * text completes "spawner ssh cannot start the NAME conduit, ". */
     const char *why_not_spawned;
     bool names_spawners; /* programs carry the names of the spawners that they were built with */
-    bool
-        /* values of variables are encoded for a launcher that gasnetrun does not know */
-        encodes_env;
+    /* values of variables are encoded for a launcher that gasnetrun does not know */
+    bool encodes_env;
     bool names_mpirun; /* the conduit's module contains the command that starts its programs */
 };
 

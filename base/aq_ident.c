@@ -44,29 +44,34 @@
     _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR) \
     "." _STRINGIFY(GASNET_RELEASE_VERSION_MINOR) "." _STRINGIFY(GASNET_RELEASE_VERSION_PATCH)
 
-const char aq_ident_strings[] = AQ_IDENT("GASNetConduitName", GASNET_CONDUIT_NAME_STR)
-    AQ_IDENT_CONDUIT AQ_IDENT("GASNetCoreLibraryName", GASNET_CORE_NAME_STR) AQ_IDENT(
-        "GASNetCoreLibraryVersion", GASNET_CORE_VERSION_STR) AQ_IDENT("GASNetExtendedLibraryName",
-                                                                      GASNET_EXTENDED_NAME_STR)
-        AQ_IDENT("GASNetExtendedLibraryVersion",
-                 GASNET_EXTENDED_VERSION_STR) "(libgasnet.a) " AQ_IDENT("GASNetConfig",
-                                                                        GASNET_CONFIG_STRING)
-            AQ_IDENT("GASNetToolsConfig", GASNETT_CONFIG_STRING) AQ_IDENT("GASNetToolsThreadModel",
-                                                                          AQ_TOOLS_MODE_STR)
-                AQ_IDENT("GASNetReleaseVersion", AQ_IDENT_VERSION)
-                    AQ_IDENT("GASNetAPIVersion", _STRINGIFY(GASNET_SPEC_VERSION_MAJOR)) AQ_IDENT(
-                        "GASNetEXAPIVersion",
-                        _STRINGIFY(GEX_SPEC_VERSION_MAJOR) "." _STRINGIFY(GEX_SPEC_VERSION_MINOR))
-                        AQ_IDENT("GASNetThreadModel", "GASNET_" AQ_MODE_STR) AQ_IDENT(
-                            "GASNetSegment", "GASNET_SEGMENT_" _STRINGIFY(AQ_SEGMENT_NAME))
-                            AQ_IDENT("GASNetDefaultMaxSegsizeStr", AQ_DEFAULT_MAX_SEGSIZE) AQ_IDENT(
-                                "GASNetPSHM", "memfd") AQ_IDENT("GASNetTracingEnabled", "1")
-                                AQ_IDENT("GASNetStatisticsEnabled",
-                                         "1") AQ_IDENT("GASNetCompilerID", AQ_IDENT_COMPILER)
-                                    AQ_IDENT("GASNetSystemName", GASNETI_SYSTEM_NAME)
-                                        AQ_IDENT("GASNetSystemTuple", GASNETI_SYSTEM_TUPLE)
-                                            AQ_IDENT("GASNetConfigureArgs", GASNETI_CONFIGURE_ARGS)
-                                                AQ_IDENT("GASNetBuildId", GASNETI_BUILD_ID);
+/* clang-format off */
+const char aq_ident_strings[] =
+    AQ_IDENT("GASNetConduitName", GASNET_CONDUIT_NAME_STR)
+    AQ_IDENT_CONDUIT
+    AQ_IDENT("GASNetCoreLibraryName", GASNET_CORE_NAME_STR)
+    AQ_IDENT("GASNetCoreLibraryVersion", GASNET_CORE_VERSION_STR)
+    AQ_IDENT("GASNetExtendedLibraryName", GASNET_EXTENDED_NAME_STR)
+    AQ_IDENT("GASNetExtendedLibraryVersion", GASNET_EXTENDED_VERSION_STR)
+    "(libgasnet.a) "
+    AQ_IDENT("GASNetConfig", GASNET_CONFIG_STRING)
+    AQ_IDENT("GASNetToolsConfig", GASNETT_CONFIG_STRING)
+    AQ_IDENT("GASNetToolsThreadModel", AQ_TOOLS_MODE_STR)
+    AQ_IDENT("GASNetReleaseVersion", AQ_IDENT_VERSION)
+    AQ_IDENT("GASNetAPIVersion", _STRINGIFY(GASNET_SPEC_VERSION_MAJOR))
+    AQ_IDENT("GASNetEXAPIVersion",
+             _STRINGIFY(GEX_SPEC_VERSION_MAJOR) "." _STRINGIFY(GEX_SPEC_VERSION_MINOR))
+    AQ_IDENT("GASNetThreadModel", "GASNET_" AQ_MODE_STR)
+    AQ_IDENT("GASNetSegment", "GASNET_SEGMENT_" _STRINGIFY(AQ_SEGMENT_NAME))
+    AQ_IDENT("GASNetDefaultMaxSegsizeStr", AQ_DEFAULT_MAX_SEGSIZE)
+    AQ_IDENT("GASNetPSHM", "memfd")
+    AQ_IDENT("GASNetTracingEnabled", "1")
+    AQ_IDENT("GASNetStatisticsEnabled", "1")
+    AQ_IDENT("GASNetCompilerID", AQ_IDENT_COMPILER)
+    AQ_IDENT("GASNetSystemName", GASNETI_SYSTEM_NAME)
+    AQ_IDENT("GASNetSystemTuple", GASNETI_SYSTEM_TUPLE)
+    AQ_IDENT("GASNetConfigureArgs", GASNETI_CONFIGURE_ARGS)
+    AQ_IDENT("GASNetBuildId", GASNETI_BUILD_ID);
+/* clang-format on */
 
 const char *aq_ident_value(const char *key, unsigned *len_out)
 {

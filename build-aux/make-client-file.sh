@@ -38,10 +38,10 @@ ownlibs=$(value CONDUIT_LIBS | tr ';' '\n' | sed -n "s/^$conduit://p")
 ld=$(value CONDUIT_LD | tr ';' '\n' | sed -n "s/^$conduit://p")
 case " $syslibs " in *" -lpthread "*) threadlibs= ;; esac
 case " $syslibs " in *" -lm "*) m= ;; *) m=' -lm' ;; esac
-# Programs of udp start themselves, those of mpi by MPI: they have no spawners to choose from.
-case $conduit in udp | mpi) drop='/^GASNET_SPAWNER_/d' ;; *) drop= ;; esac
+# Programs that start themselves, or are started by MPI, have no spawners to choose from.
+case " $(value CONDUIT_NO_SPAWNERS) " in *" $conduit "*) drop='/^GASNET_SPAWNER_/d' ;; *) drop= ;; esac
 # Only where a wrapper adds the MPI libraries.
-case $conduit in mpi) mpi= ;; *) mpi='/^GASNET_LD_REQUIRES_MPI/d' ;; esac
+[ -n "$ld" ] && mpi= || mpi='/^GASNET_LD_REQUIRES_MPI/d'
 # Programs that use the tools alone say what they are by other words.
 case $mode in
 seq) toolsmode=-DGASNETT_THREAD_SINGLE toolsthreads= ;;

@@ -146,12 +146,6 @@ struct aq_conduit_ops {
      * functions if spawn is NULL, else not at all. */
     const struct aq_spawn_provider *spawn_group;
 
-    /* The job has ended and the process goes on: frees what init and the functions after it
-     * allocated: descriptors, memory, threads, registrations. Called on every rank after exit, with
-     * nothing in flight; the caller resets variables with AQ_JOB_STATE. NULL: a job over this
-     * conduit ends only with its processes. */
-    void (*fini)(void);
-
     /* --- start and end --- */
 
     /* Tests whether this process may use the conduit. AQ_OK, or negative and the reason in
@@ -161,6 +155,10 @@ struct aq_conduit_ops {
      * sets aq_limits. The remote table's is called only if some rank is remote. AQ_OK or negative,
      * logged. */
     int (*init)(void);
+    /* The job has ended and the process goes on: frees what init and the functions after it
+     * allocated: descriptors, memory, threads, registrations. Called on every rank after exit, with
+     * nothing in flight; the caller resets variables with AQ_JOB_STATE. */
+    void (*fini)(void);
     /* Collective: completes every transfer in flight. Afterwards the ranks wait for each other
      * outside active messages. */
     void (*quiesce)(void);
@@ -232,8 +230,8 @@ struct aq_conduit_ops {
     /* Called after wait_arm and the last test for work. Returns how long the thread may sleep, at
      * most max_ns; 0: not at all. */
     uint64_t (*wait_limit)(uint64_t max_ns);
-    /* Called when a client thread has waited longer than it spins. peer is the rank it waits for,
-     * or GEX_RANK_INVALID. Ends the job if the wait can never finish. */
+    /* Called when a client thread has waited longer than it spins. peer is the remote rank it waits
+     * for, or GEX_RANK_INVALID: any. Ends the job if the wait can never finish. */
     void (*wait_look)(gex_Rank_t peer);
     /* With GASNET_SEGMENT_EVERYTHING: returns true if this rank may notify local ranks by a store,
      * as the collectives of shared memory do. If not, the caller asks again after a poll. */

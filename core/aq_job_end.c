@@ -92,15 +92,9 @@ int aqueduct_job_is_running(void)
     return aq_job_has_started();
 }
 
-/* Returns true if the job's conduit can be shut down without the end of the process. */
-static bool aq_job_conduit_can_end(void)
-{
-    return !aq_job.has_remote || aq_job.conduit->fini != NULL;
-}
-
 int aqueduct_job_can_end(void)
 {
-    return aq_job_has_started() && aq_spawn_can_end() && aq_job_conduit_can_end();
+    return aq_job_has_started() && aq_spawn_can_end();
 }
 
 /* Checks whether the job can end; logs what prevents it. */
@@ -113,12 +107,6 @@ static int aq_job_check_end(void)
         return aq_fail(GASNET_ERR_RESOURCE,
                        "aqueduct_job_end: a launcher has started this job, which ends with its "
                        "processes; one that was started by aqueduct_job_start can be ended");
-    if (!aq_job_conduit_can_end())
-        return aq_fail(
-            GASNET_ERR_RESOURCE,
-            "aqueduct_job_end: a job over the %s conduit ends with its processes; GASNET_"
-            "CONDUIT names another conduit",
-            aq_job.conduit->info->name);
     return GASNET_OK;
 }
 

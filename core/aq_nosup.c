@@ -25,6 +25,10 @@ int aq_nosup_init(void)
     return AQ_OK;
 }
 
+void aq_nosup_fini(void)
+{
+}
+
 void aq_nosup_quiesce(void)
 {
 }
@@ -332,6 +336,7 @@ const struct aq_conduit_ops aq_conduit_none = {
     .spawn = NULL,
     .probe = aq_nosup_probe,
     .init = aq_nosup_init,
+    .fini = aq_nosup_fini,
     .quiesce = aq_nosup_quiesce,
     .segment_attach = aq_nosup_segment_attach,
     .segment_ready = aq_nosup_segment_ready,

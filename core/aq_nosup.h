@@ -16,6 +16,7 @@
 /* --- nothing to do --- */
 
 int aq_nosup_init(void); /* AQ_OK */
+void aq_nosup_fini(void);
 void aq_nosup_quiesce(void);
 int aq_nosup_segment_attach(uintptr_t size, void **base_io); /* AQ_OK */
 int aq_nosup_segment_ready(void);                            /* AQ_OK */

@@ -290,7 +290,8 @@ static __attribute__((noinline, cold)) void aq_wait_look(struct aq_waiter *waite
         next_report = now + 2 * (now - waiter->since) + aq_wait.stall_ns; /* ever more rarely */
         aq_wait_report(waiter, now);
     }
-    aq_job.remote->wait_look(waiter->peer);
+    if (waiter->peer == GEX_RANK_INVALID || !aq_job_is_local(waiter->peer))
+        aq_job.remote->wait_look(waiter->peer);
 }
 
 static void aq_wait_on_signal(int number)

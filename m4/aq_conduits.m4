@@ -5,8 +5,9 @@ dnl AQ_CONDUITS probes every conduit of conduits/list.m4 and sets, for each, the
 dnl CONDUIT_NAME; AC_SUBSTs CONDUITS (those that are built), AQ_CONDUIT_LIBS (what they link with
 dnl besides the system: aq_conduit_NAME_libs, which the probe may set), AQ_CONDUIT_CLIENT_LIBS (the
 dnl same by conduit: "NAME:libs;...", with aq_conduit_NAME_client_libs first: names that clients
-dnl expect) and AQ_CONDUIT_CLIENT_LD (what links their programs, if not the compiler:
-dnl "NAME:aq_conduit_NAME_client_ld;..."); appends to the summary.
+dnl expect), AQ_CONDUIT_CLIENT_LD (what links their programs, if not the compiler: an MPI's wrapper,
+dnl "NAME:aq_conduit_NAME_client_ld;...") and AQ_CONDUIT_NO_SPAWNERS (whose aq_conduit_NAME_spawners
+dnl is no: their programs have no spawners to choose from); appends to the summary.
 dnl A conduit that was asked for by name and cannot be built ends configure.
 
 AC_DEFUN([AQ_CONDUIT],
@@ -27,6 +28,7 @@ AS_IF([test "x$aq_conduit_$1" = xyes],
   [AQ_SUMMARY_OFF([conduit $1], [$aq_conduit_$1_why])])
 aq_client_libs="${aq_client_libs}$1:${aq_conduit_$1_client_libs:+$aq_conduit_$1_client_libs }$aq_conduit_$1_libs;"
 aq_client_ld="${aq_client_ld}$1:$aq_conduit_$1_client_ld;"
+AS_IF([test "x$aq_conduit_$1_spawners" = xno], [aq_no_spawners="${aq_no_spawners}$1 "])
 m4_append([aq_known_conduits], [ $1 ])dnl
 ])
 
@@ -37,6 +39,7 @@ CONDUITS=
 AQ_CONDUIT_LIBS=
 aq_client_libs=
 aq_client_ld=
+aq_no_spawners=
 m4_include([conduits/list.m4])
 m4_foreach_w([aq_name], [udp mpi ibv ofi ucx],
   [m4_if(m4_index(m4_defn([aq_known_conduits]), [ ]aq_name[ ]), [-1],
@@ -49,4 +52,5 @@ AC_SUBST([CONDUITS])
 AC_SUBST([AQ_CONDUIT_LIBS])
 AC_SUBST([AQ_CONDUIT_CLIENT_LIBS], [$aq_client_libs])
 AC_SUBST([AQ_CONDUIT_CLIENT_LD], [$aq_client_ld])
+AC_SUBST([AQ_CONDUIT_NO_SPAWNERS], [$aq_no_spawners])
 ])

@@ -198,10 +198,9 @@ static bool aq_mpi_is_moving(void)
 /* Ends the job if the message that the thread waits for may have been lost at MPI_Finalize. */
 static void aq_mpi_wait_look(gex_Rank_t peer)
 {
+    (void)peer;
     /* acquire: pairs with the release in aq_mpi_shutdown_close() */
-    if (AQ_LIKELY(!atomic_load_explicit(&aq_mpi.over, memory_order_acquire)) || !aq_mpi.lost)
-        return;
-    if (peer == GEX_RANK_INVALID || !aq_job_is_local(peer))
+    if (AQ_UNLIKELY(atomic_load_explicit(&aq_mpi.over, memory_order_acquire)) && aq_mpi.lost)
         aq_mpi_check_over();
 }
 
@@ -246,9 +245,9 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .min_long = AQ_MIN_LONG < AQ_MPI_MAX_LONG ? AQ_MIN_LONG : AQ_MPI_MAX_LONG,
     .spawn = &aq_mpi_spawn,
     .spawn_group = &aq_mpi_spawn_group,
-    .fini = aq_mpi_fini,
     .probe = aq_mpi_probe,
     .init = aq_mpi_init,
+    .fini = aq_mpi_fini,
     .quiesce = aq_mpi_barrier,
     .segment_attach = aq_mpi_segment_attach,
     .segment_ready = aq_nosup_segment_ready,

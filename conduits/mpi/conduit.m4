@@ -5,7 +5,8 @@ dnl --with-mpicc=COMMAND (also --with-mpi-cc, MPI_CC) says which; else mpicc, mp
 dnl --with-mpi-cflags, --with-mpi-libs: for the module. --with-mpirun-cmd: how gasnetrun starts its jobs, a template as in
 dnl MPIRUN_CMD; else the launcher that lies beside the wrapper.
 dnl Sets aq_conduit_mpi to yes or no, aq_conduit_mpi_why to the reason for a no; MPI_MODULE_CC, the wrapper;
-dnl MPI_MODULE_RUN, the command; aq_conduit_mpi_client_ld, by which clients link, and aq_conduit_mpi_client_libs.
+dnl MPI_MODULE_RUN, the command; aq_conduit_mpi_client_ld, by which clients link, and aq_conduit_mpi_client_libs;
+dnl aq_conduit_mpi_spawners: programs are started by MPI.
 
 dnl AQ_MPI_COMPILES - can the wrapper aq_mpi_cc compile and link an MPI-3 program?
 AC_DEFUN([AQ_MPI_COMPILES],
@@ -43,7 +44,8 @@ AC_MSG_RESULT([${aq_mpi_run:-none; gasnetrun will look for mpirun}])
 MPI_MODULE_RUN="${aq_mpi_run:-mpirun} -np %N %C"])
 
 AC_DEFUN([AQ_PROBE_CONDUIT_mpi],
-[AC_ARG_WITH([mpicc], [AS_HELP_STRING([--with-mpicc=COMMAND], [compiler wrapper of the MPI to use])],
+[aq_conduit_mpi_spawners=no
+AC_ARG_WITH([mpicc], [AS_HELP_STRING([--with-mpicc=COMMAND], [compiler wrapper of the MPI to use])],
   [MPI_CC=$withval], [AS_IF([test "x$with_mpi_cc" != x], [MPI_CC=$with_mpi_cc])])
 AC_ARG_VAR([MPI_CC], [compiler wrapper of the MPI to use])
 AS_IF([test "x$MPI_CC" = xyes], [AC_MSG_ERROR([--with-mpicc needs a value])])

@@ -132,7 +132,7 @@ static inline bool aq_all_shared(const struct aq_shm_coll *coll, const struct aq
 static inline bool aq_shm_coll_may_notify(void)
 {
 #if GASNET_SEGMENT_EVERYTHING
-    return aq_job.conduit->may_notify == NULL || aq_job.conduit->may_notify();
+    return aq_job.remote->may_notify();
 #else
     return true;
 #endif

@@ -456,8 +456,7 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
  * afterwards never complete. */
 void aq_udp_wait_look(gex_Rank_t rank)
 {
-    const bool remote = rank != GEX_RANK_INVALID && !aq_job_is_local(rank);
-    struct aq_udp_peer *peer = remote ? aq_udp_peer_look(rank) : NULL;
+    struct aq_udp_peer *peer = rank == GEX_RANK_INVALID ? NULL : aq_udp_peer_look(rank);
     uint64_t now_ns;
     bool missed;
 
