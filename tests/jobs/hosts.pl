@@ -518,6 +518,7 @@ $ENV{TMPDIR} ||= '/tmp';
 my %group = (hosts => \&group_hosts, place => \&group_place, io => \&group_io, exit => \&group_exit, fault => \&group_fault,
              refused => \&group_refused, network => \&group_network, secret => \&group_secret,
              rules => \&group_rules, apps => \&group_apps, power => \&group_power);
+measure_ssh();
 for my $name (@groups ? @groups : qw(hosts place io exit fault refused network secret rules apps power)) {
     die "hosts.pl: no group is called $name\n" unless $group{$name};
     my $begin = time;
