@@ -340,12 +340,12 @@ void aq_am_check_reply(const char *call, gex_Token_t handle)
 /* No credit: serves what arrives, which also makes credit available at the other end. */
 __attribute__((noinline)) int aq_am_send_waiting(const struct aq_am_out *out, gex_Flags_t flags)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("room for a message", out->jobrank);
+    struct aq_waiter waiter = AQ_WAITER_INIT("space for a message", out->jobrank);
 
     if (flags & GEX_FLAG_IMMEDIATE)
         return 1;
     AQ_TRACE_SCOPE(AQ_TRACE_CREDIT_WAIT, out->jobrank, out->nbytes);
-    waiter.unrung = 1; /* receivers return credit without a wakeup */
+    waiter.no_wakeup = 1; /* receivers return credit without a wakeup */
     do {
         if (out->is_reply)
             aq_wait_step_replies(&waiter);

@@ -1,7 +1,10 @@
 /*
- * aq_am_out.h - shared by the senders of messages with a fixed and with a negotiated payload.
+ * aq_am_out.h - shared by the senders of messages with a fixed (aq_am.c) and with a negotiated
+ * payload (aq_npam.c): local completion, waiting for credit, the checks of debug builds.
  *
- * For core/aq_am.c and core/aq_npam.c. Uses aq_am.h. SPDX-License-Identifier: BSD-3-Clause
+ * Owns      nothing: messages and their local completions are on their senders' stacks
+ * Threads   any; waiting runs handlers, for a reply those of replies only
+ * Uses      core/aq_am.h, core/aq_callback.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_AM_OUT_H
 #define AQ_AM_OUT_H

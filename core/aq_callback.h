@@ -18,8 +18,8 @@ struct aq_thread;
 /* At the end of start-up, before the first message: register internal handlers. */
 void aq_callback_init(void);
 
-/* AQ_NO_OVERRIDES: returns a copy of a table, which is never freed, in which reference versions
- * replace the conduit's own functions. */
+/* AQ_NO_OVERRIDES: returns a copy of a table, which aq_job_free_transports() frees, in which
+ * reference versions replace the conduit's own functions. */
 struct aq_conduit_ops;
 const struct aq_conduit_ops *aq_callback_reference(const struct aq_conduit_ops *native);
 

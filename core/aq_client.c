@@ -225,7 +225,7 @@ static const struct aq_spawn_provider *aq_client_provider(const struct aq_condui
         return &aq_spawn_group_provider;
     if (conduit->spawn_group == NULL || aq_spawn_group()->mpi_comm == NULL)
         aq_fatal("the %s conduit needs a group that is made of an MPI communicator "
-                 "(aqueduct_mpi.h), and this job's is not; name smp, udp or ibv (GASNET_CONDUIT)",
+                 "(aqueduct_mpi.h), and this job's is not; name another (GASNET_CONDUIT)",
                  conduit->info->name);
     return conduit->spawn_group;
 }

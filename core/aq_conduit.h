@@ -30,7 +30,7 @@ struct aq_spawn_provider; /* other/spawn/aq_spawn_provider.h: how jobs are start
 struct aq_coll_team;      /* extended/aq_coll.h: the collectives' state of a team */
 struct aq_coll_call;      /* extended/aq_coll.h: one collective call */
 struct aq_coll_part;      /* extended/aq_coll.h: a call that is a part of a larger collective */
-struct aq_shm_coll;       /* conduits/smp: a team's shared memory for collectives */
+struct aq_coll_local;     /* conduits/smp: a team's shared memory for collectives */
 
 /* The rendezvous of a large block of a collective: from one rank's memory to another's. */
 struct aq_rndv {
@@ -98,29 +98,29 @@ struct aq_barrier_name {
 /* Collectives of a team whose members all share memory, or of its members that do. */
 struct aq_coll_ops {
     /* Collective over the team: makes the state of its collectives. NULL if they use messages. */
-    struct aq_shm_coll *(*make)(struct aq_coll_team *team);
-    void (*free)(struct aq_shm_coll *shm);
+    struct aq_coll_local *(*make)(struct aq_coll_team *team);
+    void (*free)(struct aq_coll_local *shm);
     /* Returns true if the call is served here. The answer is the same at every member. shm may be
      * NULL. */
-    bool (*serves)(const struct aq_shm_coll *shm, const struct aq_coll_call *call);
+    bool (*serves)(const struct aq_coll_local *shm, const struct aq_coll_call *call);
     /* Returns true if a call of the team is not complete yet. */
-    bool (*is_open)(const struct aq_shm_coll *shm);
+    bool (*is_open)(const struct aq_coll_local *shm);
     /* Starts a call and returns its event. */
-    gex_Event_t (*submit)(struct aq_shm_coll *shm, const struct aq_coll_call *call);
-    /* A place is memory for the collectives of those members of a team that share memory. One of
-     * them reserves it, or gets AQ_COLL_NO_PLACE, and sends its number to the others; each member
+    gex_Event_t (*submit)(struct aq_coll_local *shm, const struct aq_coll_call *call);
+    /* An area is memory for the collectives of those members of a team that share memory. One of
+     * them reserves it, or gets AQ_COLL_NO_AREA, and sends its number to the others; each member
      * makes its view. give_back() is legal while no member has made a view. */
     uint32_t (*reserve)(void);
-    void (*give_back)(uint32_t place);
-    struct aq_shm_coll *(*make_local)(const struct aq_coll_team *team, uint32_t place);
+    void (*give_back)(uint32_t area);
+    struct aq_coll_local *(*make_local)(const struct aq_coll_team *team, uint32_t area);
     /* Starts a call as a part of op. The call's ranks are indices among those members. part->done
      * is set when the call is complete; part and the memory of the call must exist until then.
      * While part->closed is set, this member's operand is not ready, and neither this call nor a
      * later one begins at this member. */
-    void (*submit_part)(struct aq_shm_coll *shm, const struct aq_coll_call *call, struct aq_op *op,
-                        struct aq_coll_part *part);
+    void (*submit_part)(struct aq_coll_local *shm, const struct aq_coll_call *call,
+                        struct aq_op *op, struct aq_coll_part *part);
     /* Opens a closed part: the operand is ready. */
-    void (*open_part)(struct aq_shm_coll *shm, struct aq_coll_part *part);
+    void (*open_part)(struct aq_coll_local *shm, struct aq_coll_part *part);
     /* Makes progress on all open calls; returns how many completed. Never blocks. */
     unsigned (*progress)(void);
 };

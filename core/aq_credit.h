@@ -82,7 +82,7 @@ static inline void aq_credit_in_open(struct aq_credit_in *in, uint32_t window)
     atomic_init(&in->advertised, window);
 }
 
-/* The limit to tell the sender. */
+/* The limit to advertise to the sender. */
 static inline uint32_t aq_credit_latest(const struct aq_credit_in *in)
 {
     /* acquire: pairs with the release in aq_credit_add(): what the receiver did before it raised
@@ -111,14 +111,14 @@ static inline void aq_credit_add_shared(struct aq_credit_in *in, uint32_t n)
 #endif
 }
 
-/* The limit is on its way. Any thread. If two tell the sender at the same time, the older count may
- * stay: the newer one is then told again. */
+/* The limit is on its way. Any thread. If two advertise at the same time, the older count may stay:
+ * the newer one is then advertised again. */
 static inline void aq_credit_advertise(struct aq_credit_in *in, uint32_t limit)
 {
     atomic_store_explicit(&in->advertised, limit, memory_order_relaxed);
 }
 
-/* relaxed: a hint to all but the thread that tells the sender */
+/* relaxed: a hint to all but the thread that advertises the limit */
 static inline uint32_t aq_credit_advertised(const struct aq_credit_in *in)
 {
     return atomic_load_explicit(&((struct aq_credit_in *)(uintptr_t)in)->advertised,
@@ -128,9 +128,10 @@ static inline uint32_t aq_credit_advertised(const struct aq_credit_in *in)
 /* Is it time for a message of its own? Any thread.
  *
  * The two loads need no order between them. A limit that is not after the advertised one is older
- * than it: the thread that advertised has told this limit too. A thread that has raised the limit
- * reads its own store or a later one, so its own credits are found due by it, or are advertised by
- * another thread. An advertised limit that is read late costs a message more, and loses none. */
+ * than it: the thread that advertised it has covered this limit too. A thread that has raised the
+ * limit reads its own store or a later one, so its own credits are found due by it, or are
+ * advertised by another thread. An advertised limit that is read late costs a message more, and
+ * loses none. */
 static inline bool aq_credit_due(const struct aq_credit_in *in, uint32_t window)
 {
     const uint32_t limit = aq_credit_latest(in), advertised = aq_credit_advertised(in);

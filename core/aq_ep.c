@@ -88,7 +88,7 @@ int gex_EP_Create(gex_EP_t *ep_p, gex_Client_t client, gex_EP_Capabilities_t cap
 }
 
 /* Returns the reason why it cannot be bound, or NULL. Under the lock. */
-static const char *aq_ep_bind_fault(const struct aq_ep *ep, const struct aq_segment *segment)
+static const char *aq_ep_bind_error(const struct aq_ep *ep, const struct aq_segment *segment)
 {
     /* relaxed: written under this lock */
     if (atomic_load_explicit(&ep->segment, memory_order_relaxed) != NULL)
@@ -117,7 +117,7 @@ int gex_EP_BindSegment(gex_EP_t handle, gex_Segment_t segment_handle, gex_Flags_
     AQ_TRACE_SCOPE(AQ_TRACE_EP_BIND, GEX_RANK_INVALID, 0);
     struct aq_ep *ep = aq_ep(handle);
     struct aq_segment *segment = (struct aq_segment *)(void *)segment_handle;
-    const char *fault;
+    const char *error;
     int rc = AQ_OK;
 
 #if GASNET_DEBUG
@@ -129,12 +129,12 @@ int gex_EP_BindSegment(gex_EP_t handle, gex_Segment_t segment_handle, gex_Flags_
                        : segment == NULL ? "the segment is GEX_SEGMENT_INVALID"
                                          : "flags must be 0");
     aq_lock_acquire(&aq_eps.lock);
-    fault = aq_ep_bind_fault(ep, segment);
-    if (fault == NULL)
+    error = aq_ep_bind_error(ep, segment);
+    if (error == NULL)
         rc = aq_job.local->segment_bind(segment);
-    if (fault == NULL && rc == AQ_OK)
+    if (error == NULL && rc == AQ_OK)
         rc = aq_job.remote->segment_bind(segment);
-    if (fault == NULL && rc == AQ_OK) {
+    if (error == NULL && rc == AQ_OK) {
         segment->bound++;
         if (ep == &aq_job.ep)
             aq_ep_bound_primordial(segment);
@@ -142,8 +142,8 @@ int gex_EP_BindSegment(gex_EP_t handle, gex_Segment_t segment_handle, gex_Flags_
         atomic_store_explicit(&ep->segment, segment, memory_order_release);
     }
     aq_lock_release(&aq_eps.lock);
-    if (fault != NULL)
-        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_BindSegment: endpoint %u: %s", ep->index, fault);
+    if (error != NULL)
+        return aq_fail(GASNET_ERR_BAD_ARG, "gex_EP_BindSegment: endpoint %u: %s", ep->index, error);
     return aq_rc_to_gasnet(rc);
 }
 
@@ -208,7 +208,7 @@ void *gex_EP_QueryCData(gex_EP_t ep)
 /* --- handler tables --- */
 
 /* Returns what is wrong with a row, or NULL. */
-static const char *aq_ep_row_fault(const gex_AM_Entry_t *row)
+static const char *aq_ep_row_error(const gex_AM_Entry_t *row)
 {
     const gex_Flags_t kinds = row->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG);
     const gex_Flags_t directions = row->gex_flags & GEX_FLAG_AM_REQREP;
@@ -247,12 +247,12 @@ static int aq_ep_plan(const char *call, const struct aq_ep *ep, const gex_AM_Ent
         taken[i] = atomic_load_explicit(&ep->handler[i], memory_order_relaxed)
                    != NULL; /* relaxed: under the lock */
     for (size_t i = 0; i < count; i++) {
-        const char *fault = aq_ep_row_fault(&table[i]);
+        const char *error = aq_ep_row_error(&table[i]);
         const uint8_t index = table[i].gex_index;
 
-        if (fault != NULL)
+        if (error != NULL)
             return aq_fail(GASNET_ERR_BAD_ARG, "%s: row %zu (%s): %s", call, i,
-                           table[i].gex_name != NULL ? table[i].gex_name : "unnamed", fault);
+                           table[i].gex_name != NULL ? table[i].gex_name : "unnamed", error);
         if (index == 0)
             continue;
         if (taken[index])

@@ -347,7 +347,7 @@ void aq_exit_init(void)
         atomic_store_explicit(&jobarea->catch_exit_off, 1, memory_order_relaxed);
     /* on_exit() cannot be undone: later jobs find the hook in place */
     if (!aq_exit_has_hook && on_exit(aq_exit_hook, NULL) != 0)
-        aq_warn("no room for an exit() hook: end the program by gasnet_exit()");
+        aq_warn("no space for an exit() hook: end the program by gasnet_exit()");
     aq_exit_has_hook = true;
     aq_signal_init();
     aq_exit_set_state(AQ_RANK_READY);

@@ -31,7 +31,7 @@ _Noreturn void aq_exit_job(int code);
 _Noreturn void aq_exit_abort(int code);
 
 /**
- * aq_exit_peer_lost - a system call or the network reports that a rank is gone. Ends the job.
+ * aq_exit_peer_lost - a system call or the network reports that a rank has ended. Ends the job.
  * rank  jobrank; what  the observation, for the message ("process_vm_readv: no such process")
  * Prints nothing if the job is shutting down: the peer has only been faster.
  */

@@ -2,7 +2,8 @@
  * aq_freelist.h - a list of free things, last in, first out: the next one is taken from the cache.
  *
  * A thing has a struct aq_freelist_item as a member, which is the list's while the thing is free.
- * The list owns no memory: who takes from an empty list makes more, waits, or returns AQ_RETRY.
+ * The list owns no memory: a caller that finds the list empty makes more, waits, or returns
+ * AQ_RETRY.
  *
  * Threads   aq_freelist_take() and aq_freelist_give(): any. aq_freelist_pop() and
  *           aq_freelist_push(): under the lock of the list, which also protects what its owner

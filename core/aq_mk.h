@@ -3,7 +3,7 @@
  *
  * A segment names the table of its kind (struct aq_segment, core/aq_job.h); aq_bound_kind() in
  * core/aq_ep.h finds it by an address. There is one table, the host's. The inline put and get, and
- * shared memory, are for host memory and ask nobody: a segment of another kind is not mapped.
+ * shared memory, are for host memory and look at no table: a segment of another kind is not mapped.
  *
  * Through a table go    the memory of a segment that the library allocates; what a message brings
  *                       for a segment, or takes a word from: aq_bound_place_long(), and the

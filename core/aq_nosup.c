@@ -135,30 +135,30 @@ uint32_t aq_nosup_rndv_recv(gex_Rank_t jobrank, void *dest, size_t nbytes, struc
     return 0;
 }
 
-static struct aq_shm_coll *aq_nosup_coll_make(struct aq_coll_team *team)
+static struct aq_coll_local *aq_nosup_coll_make(struct aq_coll_team *team)
 {
     (void)team;
     return NULL;
 }
 
-static void aq_nosup_coll_free(struct aq_shm_coll *shm)
+static void aq_nosup_coll_free(struct aq_coll_local *shm)
 {
     (void)shm;
 }
 
-static bool aq_nosup_coll_serves(const struct aq_shm_coll *shm, const struct aq_coll_call *call)
+static bool aq_nosup_coll_serves(const struct aq_coll_local *shm, const struct aq_coll_call *call)
 {
     (void)shm, (void)call;
     return false;
 }
 
-static bool aq_nosup_coll_is_open(const struct aq_shm_coll *shm)
+static bool aq_nosup_coll_is_open(const struct aq_coll_local *shm)
 {
     (void)shm;
     return false;
 }
 
-static gex_Event_t aq_nosup_coll_submit(struct aq_shm_coll *shm, const struct aq_coll_call *call)
+static gex_Event_t aq_nosup_coll_submit(struct aq_coll_local *shm, const struct aq_coll_call *call)
 {
     (void)shm, (void)call;
     aq_nosup_reached("collectives");
@@ -169,26 +169,27 @@ static uint32_t aq_nosup_coll_reserve(void)
     aq_nosup_reached("collectives");
 }
 
-static void aq_nosup_coll_give_back(uint32_t place)
+static void aq_nosup_coll_give_back(uint32_t area)
 {
-    (void)place;
+    (void)area;
     aq_nosup_reached("collectives");
 }
 
-static struct aq_shm_coll *aq_nosup_coll_make_local(const struct aq_coll_team *team, uint32_t place)
+static struct aq_coll_local *aq_nosup_coll_make_local(const struct aq_coll_team *team,
+                                                      uint32_t area)
 {
-    (void)team, (void)place;
+    (void)team, (void)area;
     aq_nosup_reached("collectives");
 }
 
-static void aq_nosup_coll_submit_part(struct aq_shm_coll *shm, const struct aq_coll_call *call,
+static void aq_nosup_coll_submit_part(struct aq_coll_local *shm, const struct aq_coll_call *call,
                                       struct aq_op *op, struct aq_coll_part *part)
 {
     (void)shm, (void)call, (void)op, (void)part;
     aq_nosup_reached("collectives");
 }
 
-static void aq_nosup_coll_open_part(struct aq_shm_coll *shm, struct aq_coll_part *part)
+static void aq_nosup_coll_open_part(struct aq_coll_local *shm, struct aq_coll_part *part)
 {
     (void)shm, (void)part;
     aq_nosup_reached("collectives");

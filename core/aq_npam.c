@@ -6,8 +6,8 @@
  * a Medium takes one too, so that Commit has a place to copy to: scarce resources are taken in
  * Prepare, where GEX_FLAG_IMMEDIATE can decline. A Long with the client's buffer needs none, since
  * its payload is sent from there to its destination. If the conduit has no buffer and the flag was
- * not given, or if it has no am_alloc, or with AQ_NO_OVERRIDES, the buffer is the client's or the
- * thread's own, and Commit sends like any other message.
+ * not given, or if am_alloc returns AQ_ERR_NOSUP, or with AQ_NO_OVERRIDES, the buffer is the
+ * client's or the thread's own, and Commit sends like any other message.
  *
  * For a message to this process itself, the handler reads the thread's own buffer.
  *
@@ -190,7 +190,7 @@ static void aq_npam_check_commit(const char *call, gex_AM_SrcDesc_t handle, enum
         aq_fatal("%s: flags 0x%x; only GEX_FLAG_IMMEDIATE is known here", call, cflags);
     if (kind == AQ_AM_LONG) {
         if (sd->dest != NULL && dest != sd->dest && (dest != NULL || nbytes != 0))
-            aq_fatal("%s: the destination is %p, but Prepare was told %p", call, dest, sd->dest);
+            aq_fatal("%s: the destination is %p, but Prepare was given %p", call, dest, sd->dest);
         aq_am_check_dest(call, sd->jobrank, dest, nbytes);
     }
     if (nbytes != 0 && sd->head.addr != NULL

@@ -251,7 +251,7 @@ static void aq_wait_report(const struct aq_waiter *waiter, uint64_t now)
 static enum aq_wait_kind aq_wait_kind(const char *what)
 {
     return strstr(what, "arrier") != NULL       ? AQ_WAIT_BARRIER
-           : strstr(what, "room") != NULL       ? AQ_WAIT_QUEUE
+           : strstr(what, "space for") != NULL  ? AQ_WAIT_QUEUE
            : strstr(what, "BLOCKUNTIL") != NULL ? AQ_WAIT_BLOCKUNTIL
                                                 : AQ_WAIT_EVENT;
 }
@@ -344,7 +344,7 @@ static inline void aq_wait_idles(struct aq_waiter *waiter)
     }
 }
 
-/* In this wait messages have ended a sleep, and it goes on; see aq_waiter.unrung. */
+/* In this wait messages have ended a sleep, and it goes on; see aq_waiter.no_wakeup. */
 #define AQ_WAITER_MORE 2u
 
 /* Is yielding worth its time? Among many ranks that talk it is, however long it takes: a sleeper
@@ -352,7 +352,7 @@ static inline void aq_wait_idles(struct aq_waiter *waiter)
 static bool aq_wait_may_yield(const struct aq_waiter *waiter)
 {
     return aq_contention_yields_well()
-           || ((waiter->unrung & AQ_WAITER_MORE) != 0 && aq_contention_is_crowd());
+           || ((waiter->no_wakeup & AQ_WAITER_MORE) != 0 && aq_contention_is_crowd());
 }
 
 /* A part of an idle step: what a poll in it has served, or AQ_STEP_ON if the step goes on. */
@@ -428,7 +428,7 @@ static uint64_t aq_wait_limit(const struct aq_waiter *waiter)
 {
     uint64_t waited;
 
-    if ((waiter->unrung & ~AQ_WAITER_MORE) != 0)
+    if ((waiter->no_wakeup & ~AQ_WAITER_MORE) != 0)
         return AQ_BACKOFF_NS;
     waited = aq_now_ns() - waiter->since;
     if (waited > AQ_LONG_NS)
@@ -509,7 +509,7 @@ static inline void aq_wait_progressed(struct aq_waiter *waiter)
     waiter->idle = 0;
     if (AQ_UNLIKELY(waiter->since != 0)) {
         waiter->since = 0;
-        waiter->unrung |= AQ_WAITER_MORE;
+        waiter->no_wakeup |= AQ_WAITER_MORE;
         aq_wait_by_store = false;
     }
 }

@@ -14,10 +14,10 @@
  * Returns how many messages or operations were served. */
 unsigned aq_poll(void);
 
-/* As aq_poll(), for the service thread, whose polls are nobody's note to stand back. */
+/* As aq_poll(), for the service thread. These polls are not counted as a client's activity. */
 unsigned aq_poll_service(void);
 
-/* As aq_wait_step(), for a reply that waits for room: serves replies only. */
+/* As aq_wait_step(), for a reply that waits for space: serves replies only. */
 void aq_wait_step_replies(struct aq_waiter *waiter);
 
 /* Sleeping in the kernel until a local rank, the network or another thread of this process brings

@@ -168,9 +168,9 @@ void aq_segment_init_limits(void)
     aq_job.max_local_segment = aq_segment_limit(aq_job.host_size, aq_limits.host_bytes);
     if (aq_job.max_local_segment < GASNET_PAGESIZE) {
         if (aq_segment_explain_rlimit(why, sizeof(why)))
-            aq_fatal("no room for segments: %s", why);
+            aq_fatal("no space for segments: %s", why);
         aq_segment_explain(why, sizeof(why));
-        aq_fatal("no room for segments: %s, of which %.1f MB are the library's queues; give at "
+        aq_fatal("no space for segments: %s, of which %.1f MB are the library's queues; give at "
                  "least a page a rank, for instance GASNET_MAX_SEGSIZE=64MB/P",
                  why, (double)aq_limits.host_bytes / 1048576);
     }
@@ -370,7 +370,7 @@ static struct aq_segment *aq_segment(gex_Segment_t segment)
 
 /* Returns what is wrong with the arguments, or NULL. The client's memory may begin and end
  * anywhere. */
-static const char *aq_segment_create_fault(gex_Segment_t *segment_p, gex_Client_t client,
+static const char *aq_segment_create_error(gex_Segment_t *segment_p, gex_Client_t client,
                                            const void *addr, uintptr_t length, gex_MK_t kind,
                                            gex_Flags_t flags)
 {
@@ -396,15 +396,15 @@ int gex_Segment_Create(gex_Segment_t *segment_p, gex_Client_t client, gex_Addr_t
 {
     aq_check_started(__func__);
     AQ_TRACE_SCOPE(AQ_TRACE_SEGMENT_CREATE, GEX_RANK_INVALID, length);
-    const char *fault = aq_segment_create_fault(segment_p, client, addr, length, kind, flags);
+    const char *error = aq_segment_create_error(segment_p, client, addr, length, kind, flags);
     struct aq_segment *segment;
 
 #if GASNET_DEBUG
     aq_thread_check_main("gex_Segment_Create");
 #endif
-    if (fault != NULL)
+    if (error != NULL)
         return aq_fail(GASNET_ERR_BAD_ARG, "gex_Segment_Create of %zu bytes at %p: %s",
-                       (size_t)length, addr, fault);
+                       (size_t)length, addr, error);
     segment = calloc(1, sizeof(*segment));
     if (segment == NULL)
         return aq_fail(GASNET_ERR_RESOURCE, "gex_Segment_Create: no memory");

@@ -1,7 +1,10 @@
 /*
  * aq_service.h - the service thread: a rank that computes still serves the others.
  *
- * SPDX-License-Identifier: BSD-3-Clause
+ * Owns      the thread (aq_service.c), and the counts by which client threads tell that they poll
+ *           and wait
+ * Threads   init and fini: the thread that starts and ends the job; the notes: any client thread
+ * Uses      base/aq_lock.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_SERVICE_H
 #define AQ_SERVICE_H

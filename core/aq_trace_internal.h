@@ -1,5 +1,5 @@
 /*
- * aq_trace_internal.h - internal header of tracing.
+ * aq_trace_internal.h - internal header of tracing: what its files know of each other.
  *
  * aq_trace.c        which kinds are on, what a thread has recorded, start and end
  * aq_trace_out.c    text without stdio: may be used in a signal handler
@@ -7,7 +7,10 @@
  * aq_trace_json.c   records as a Chrome trace
  * aq_trace_stats.c  the tables of counts
  *
- * SPDX-License-Identifier: BSD-3-Clause
+ * Owns      struct aq_trace_state; a struct aq_trace_thread for each thread, never freed
+ * Threads   a thread writes its own records and counts without a lock; writing files is under the
+ *           output's lock
+ * Uses      core/aq_trace.h, other/spawn/aq_jobarea.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_TRACE_INTERNAL_H
 #define AQ_TRACE_INTERNAL_H

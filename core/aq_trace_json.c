@@ -268,7 +268,7 @@ static void aq_trace_put_open_wait(struct aq_trace_out *out, uint64_t now)
         [AQ_WAIT_START] = "start",
         [AQ_WAIT_BARRIER] = "barrier",
         [AQ_WAIT_EVENT] = "event",
-        [AQ_WAIT_QUEUE] = "room for a message",
+        [AQ_WAIT_QUEUE] = "space for a message",
         [AQ_WAIT_BLOCKUNTIL] = "GASNET_BLOCKUNTIL",
         [AQ_WAIT_COLL] = "collective",
     };

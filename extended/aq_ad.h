@@ -1,7 +1,10 @@
 /*
- * aq_ad.h - internal header of atomic domains.
+ * aq_ad.h - internal header of atomic domains: struct aq_ad, and execution of an operation, for
+ * aq_ad.c, the reference version (aq_ad_ref.c) and conduits with atomics of their own.
  *
- * Depends on the public headers. SPDX-License-Identifier: BSD-3-Clause
+ * Owns      the domains, each from its creation to gex_AD_Destroy() or aq_ad_fini()
+ * Threads   any; a domain does not change, except the client's pointer. aq_ad_fini(): alone
+ * Uses      gasnet_ratomic.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_AD_H
 #define AQ_AD_H

@@ -175,7 +175,7 @@ static uint64_t aq_ref_reach(unsigned round)
     return reach;
 }
 
-/* Sends one round's message if there is news. Returns false if there was no credit. */
+/* Sends one round's message if there is something to send. Returns false if there was no credit. */
 static bool aq_ref_bar_send(unsigned round, unsigned *sent_out)
 {
     uint64_t reach;

@@ -4,7 +4,7 @@
  * Threads   calls on one team come one after the other, as the client orders them; calls on
  *           different teams, and progress, on any threads at once
  * Promise   no call blocks or waits for another member; polling alone ends every collective
- * Uses      extended/aq_coll.h: aq_shm_coll.c and aq_coll_msg.c do the work
+ * Uses      extended/aq_coll.h: aq_job.local->coll and aq_coll_msg.c do the work
  * See       GASNet-EX specification 0.19, Collectives
  * SPDX-License-Identifier: BSD-3-Clause
  */

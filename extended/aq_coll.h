@@ -4,15 +4,16 @@
  * A call (aq_coll.c, aq_coll_legacy.c) is checked, described by a struct aq_coll_call, and goes
  * one of three ways, by team, kind and size, the same at every member:
  *
- *   aq_shm_coll.c   through memory that all members share, when they are on one host
- *   aq_coll_msg.c    by messages: a schedule of sends, receives and reductions that
- *                    aq_coll_barrier.c, aq_coll_bcast.c or aq_coll_reduce.c wrote for this member,
- *                    along the trees of aq_coll_tree.c; or aq_coll_levels.c, in two levels: by
- *                    messages among one member of each neighborhood, through shared memory inside
+ *   aq_job.local->coll  through memory that all members share, when they are on one host
+ *   aq_coll_msg.c       by messages: a schedule of sends, receives and reductions that
+ *                       aq_coll_barrier.c, aq_coll_bcast.c or aq_coll_reduce.c wrote for this
+ *                       member, along the trees of aq_coll_tree.c; or aq_coll_levels.c, in two
+ *                       levels: by messages among one member of each neighborhood, through shared
+ *                       memory inside
  *
  * Threads   calls on one team come one after the other, as the client orders them; progress of
  *           any of them is any thread's
- * Uses      core/aq_job.h, core/aq_op.h; conduits/smp/aq_shm_coll.h
+ * Uses      core/aq_job.h, core/aq_op.h; shared memory through aq_job.local->coll only
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_COLL_H
@@ -29,7 +30,7 @@
 #include "core/aq_thread.h"
 #include "core/aq_op.h"
 
-struct aq_shm_coll;
+struct aq_coll_local;
 struct aq_coll_named;
 struct aq_coll_levels;
 
@@ -39,7 +40,7 @@ struct aq_coll_team {
     gex_Rank_t rank, size;
     const struct aq_tm *tm;
     uint32_t next;                 /* number of the next collective that goes by messages */
-    struct aq_shm_coll *shm;       /* memory that all members share, or NULL */
+    struct aq_coll_local *shm;     /* memory that all members share, or NULL */
     struct aq_coll_levels *levels; /* who shares memory with whom, or NULL: all or nobody */
     struct aq_coll_named *named;   /* the team's legacy barrier, once it was used */
 };
@@ -138,8 +139,8 @@ size_t aq_coll_dt_size(gex_DT_t dt);
 
 /* --- inside a neighborhood, through shared memory: core/aq_conduit.h --- */
 
-#define AQ_COLL_NO_PLACE   UINT32_MAX
-#define AQ_COLL_JOB_PLACES 2u /* places 0 and 1 are the job's, for good */
+#define AQ_COLL_NO_AREA   UINT32_MAX
+#define AQ_COLL_JOB_AREAS 2u /* areas 0 and 1 are the job's, for good */
 
 /* A call among the members of one neighborhood that is a part of a collective over more. */
 struct aq_coll_part {
@@ -169,7 +170,7 @@ void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, co
 /* A call inside the neighborhood, through shm, started with the schedule; returns its number.
  * closed: the call begins at the step aq_sched_open(). The schedule must wait for the call, or for
  * a later one through the same memory: other threads may be at it longer than its outcome tells. */
-unsigned aq_sched_local(struct aq_sched *sched, struct aq_shm_coll *shm,
+unsigned aq_sched_local(struct aq_sched *sched, struct aq_coll_local *shm,
                         const struct aq_coll_call *call, bool closed);
 void aq_sched_open(struct aq_sched *sched, unsigned local);
 void aq_sched_wait(struct aq_sched *sched, unsigned local);
@@ -213,8 +214,8 @@ struct aq_coll_levels {
     struct aq_coll_ring local;   /* the members in mine */
     bool in_a_row;               /* the ranks of each neighborhood's members follow each other */
     bool shared;                 /* every neighborhood of several members has memory for them: */
-    struct aq_shm_coll *up;      /* for what goes to the leader, NULL without others, */
-    struct aq_shm_coll *down;    /* and for what comes from it */
+    struct aq_coll_local *up;    /* for what goes to the leader, NULL without others, */
+    struct aq_coll_local *down;  /* and for what comes from it */
     gex_Rank_t ranks[];          /* what the two rings consist of */
 };
 

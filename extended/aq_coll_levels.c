@@ -10,8 +10,8 @@
  * Barrier: arrivals go up, the leaders disseminate, a message of no bytes comes down. Broadcast: a
  * tree among the leaders; each hands a chunk down while the next one comes in. Reductions: each
  * neighborhood combines its part. Of few bytes the leaders double, or use a tree. Many go in
- * segments: a leader combines one chunk of everybody's segment and sends the result to all leaders,
- * or to the root's; meanwhile the next segment comes up and the last one goes down.
+ * segments: a leader combines one chunk of all members' segments and sends the result to all
+ * leaders, or to the root's; meanwhile the next segment comes up and the last one goes down.
  *
  * Order     operands are combined by neighborhood. Operators that do not commute are served where
  *           the ranks of each neighborhood follow each other
@@ -288,7 +288,7 @@ static char *aq_two_buffer(const struct aq_two *two, const struct aq_two_plan *p
     return plan->incoming + (segment * two->leaders.size + leader) * plan->stride;
 }
 
-/* Everybody's chunk of a segment to who combines it. */
+/* Sends each member's chunk of a segment to the member that combines it. */
 static void aq_two_add_scatter(const struct aq_two *two, const struct aq_two_plan *plan,
                                size_t segment)
 {

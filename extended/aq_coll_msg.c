@@ -229,7 +229,7 @@ static void aq_msg_clear(struct aq_sched *sched, struct aq_step *step, const str
     aq_lock_release(&aq_msg.lock);
 }
 
-/* Under the conduit's lock perhaps, which nobody takes who has ours. */
+/* Under the conduit's lock perhaps, which no thread takes while it holds aq_msg.lock. */
 void aq_msg_on_rndv(struct aq_rndv *rndv)
 {
     struct aq_step *step =

@@ -4,7 +4,7 @@
  * Few bytes: to one member along a binomial tree, to all by recursive doubling (members beyond
  * the largest power of two hand their part to a neighbour and get the result back). In a team of
  * several neighborhoods each combines its part first, and their leaders double. Many: every
- * member combines one slice of everybody's data, then sends the result to the root or to all;
+ * member combines one chunk of all members' data, then sends the result to the root or to all;
  * so each byte crosses the network twice, whatever the number of members.
  *
  * Order     every operand is the combination of consecutive ranks, and what comes from lower
@@ -23,7 +23,7 @@
 #include "base/aq_log.h"
 
 #define AQ_TEMP_ALIGN  64u
-#define AQ_SCATTER_MIN 2048u /* bytes: smaller slices are not worth a message each */
+#define AQ_SCATTER_MIN 2048u /* bytes: smaller chunks are not worth a message each */
 
 static size_t aq_call_bytes(const struct aq_coll_call *call)
 {
@@ -200,7 +200,7 @@ static struct aq_sched *aq_sched_two_levels(struct aq_coll_team *team,
 
 /* --- many bytes --- */
 
-/* Where the slice of a member begins, in elements. */
+/* Where the chunk of a member begins, in elements. */
 static size_t aq_scatter_offset(const struct aq_coll_team *team, const struct aq_coll_call *call,
                                 uint64_t rank)
 {
@@ -215,7 +215,7 @@ static size_t aq_scatter_count(const struct aq_coll_team *team, const struct aq_
     return aq_scatter_offset(team, call, rank + 1) - aq_scatter_offset(team, call, rank);
 }
 
-/* Get everybody's data of this member's slice and combine them in last. */
+/* Get all members' data of this member's chunk and combine them in last. */
 static void aq_sched_add_reduce_scatter(struct aq_sched *sched, const struct aq_coll_team *team,
                                         const struct aq_coll_call *call, const struct aq_temp *temp,
                                         void *last)
@@ -256,7 +256,7 @@ static struct aq_sched *aq_sched_reduce_scatter(struct aq_coll_team *team,
     void *result = has_dst && call->dst != call->src ? dst : aq_temp_buffer(&temp, size - 1);
 
     aq_sched_add_reduce_scatter(sched, team, call, &temp, result);
-    /* With dst == src, a result that comes early overwrites a slice that has been sent: its
+    /* With dst == src, a result that comes early overwrites a chunk that has been sent: its
      * sender could not have computed it otherwise. */
     for (uint64_t step = 1; step < size; step++) {
         const gex_Rank_t to = (gex_Rank_t)((me + step) % size);

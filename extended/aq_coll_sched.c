@@ -116,7 +116,7 @@ void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, co
     step->nbytes = count;
 }
 
-unsigned aq_sched_local(struct aq_sched *sched, struct aq_shm_coll *shm,
+unsigned aq_sched_local(struct aq_sched *sched, struct aq_coll_local *shm,
                         const struct aq_coll_call *call, bool closed)
 {
     struct aq_sched_local *local;
@@ -150,7 +150,7 @@ void aq_sched_wait(struct aq_sched *sched, unsigned local)
 /* --- local calls --- */
 
 /* In a poll or a call, by any thread; perhaps under the lock of a neighborhood's memory, which
- * nobody takes who has ours. The schedule may be gone when we return. */
+ * no thread takes while it holds aq_msg.lock. The schedule may be freed before this returns. */
 static void aq_sched_local_done(struct aq_coll_part *part)
 {
     struct aq_sched_local *local = (struct aq_sched_local *)(void *)part;
@@ -190,14 +190,14 @@ static bool aq_sched_local_over(struct aq_sched *sched, const struct aq_sched_lo
     return over;
 }
 
-/* --- sending; without waiting for room and without running handlers --- */
+/* --- sending; without waiting for space and without running handlers --- */
 
 static gex_TM_t aq_msg_job(void)
 {
     return aq_tm_handle(aq_job.tm);
 }
 
-/* Send what has not left yet. False: no room for all of it. A conduit may go on reading what is
+/* Send what has not left yet. False: no space for all of it. A conduit may go on reading what is
  * large: it counts that in the operation, and the step is over when aq_step_lc_done(). Not where
  * the receiver may have to wait for our core, and not what is sent before the receiver has called
  * for it, since the next receiver may be ready first. */
@@ -236,7 +236,7 @@ static inline bool aq_step_lc_done(const struct aq_sched *sched)
     return aq_op_cell_done(sched->op, AQ_CELL_LC);
 }
 
-/* A ticket for what a step receives, if the conduit has one. */
+/* Asks the conduit for a match id for what a step receives. */
 static void aq_step_rndv_recv(struct aq_sched *sched, struct aq_step *step)
 {
     step->offered = true;
@@ -260,7 +260,7 @@ static bool aq_step_send_ready(struct aq_sched *sched, struct aq_step *step)
            == 0;
 }
 
-/* To a receiver that has a ticket for it: goes on by itself. */
+/* Sends to a receiver that named a match id. The conduit completes the transfer. */
 static void aq_step_rndv_send(struct aq_sched *sched, struct aq_step *step)
 {
     aq_lock_acquire(&aq_msg.lock);
@@ -274,14 +274,15 @@ static void aq_step_rndv_send(struct aq_sched *sched, struct aq_step *step)
 
 /* --- carrying out --- */
 
-/* The record is about to be parked, still ours, in a step that somebody else's message ends. */
+/* The record, which this thread still owns, is about to be parked, in a step that a peer's message
+ * ends. */
 static void aq_sched_blame(const struct aq_sched *sched, const struct aq_step *step)
 {
     aq_op_set_peer(sched->op, step->peer);
 }
 
-/* May the step go on? If not, the record is parked, and whoever brings what it waits for queues
- * it: we are not to touch it any more. */
+/* May the step go on? If not, the record is parked, and the thread that brings the missing data
+ * queues the record. The caller must not touch it any more. */
 static bool aq_sched_may_proceed(struct aq_sched *sched, const struct aq_step *step)
 {
     bool goes_on;
@@ -315,7 +316,7 @@ static bool aq_sched_may_write(struct aq_sched *sched)
     return !deferred;
 }
 
-/* No room, or the data have not left: the next poll tries again. */
+/* No space, or the data have not left: the next poll tries again. */
 static void aq_sched_defer(struct aq_sched *sched)
 {
     aq_lock_acquire(&aq_msg.lock);
@@ -378,7 +379,7 @@ static enum aq_step_result aq_sched_one_step(struct aq_sched *sched, struct aq_s
     return AQ_STEP_OVER;
 }
 
-/* Carry a record on as far as it goes. Returns false if a message found no room. */
+/* Carry a record on as far as it goes. Returns false if a message found no space. */
 bool aq_sched_run(struct aq_sched *sched, unsigned *happened)
 {
     for (; sched->ready_to < sched->steps; sched->ready_to++) {

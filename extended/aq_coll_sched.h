@@ -26,7 +26,7 @@ enum aq_step_kind {
 struct aq_step {
     uint8_t kind;      /* enum aq_step_kind */
     bool ready;        /* send: the receiver waits for it. Under the lock */
-    bool offered;      /* receive: the conduit was asked for a ticket */
+    bool offered;      /* receive: the conduit was asked for a match id */
     gex_Rank_t peer;   /* jobrank */
     uint32_t tag;      /* and number of a local call */
     uint32_t match_id; /* 0: messages. Of a send: under the lock, as ready */
@@ -43,7 +43,7 @@ struct aq_step {
 struct aq_sched_local {
     struct aq_coll_part part;
     struct aq_sched *sched;
-    struct aq_shm_coll *shm;
+    struct aq_coll_local *shm;
     struct aq_coll_call call;
     bool over; /* under the lock */
 };
@@ -121,8 +121,8 @@ void aq_msg_on_rndv(struct aq_rndv *rndv);
 /** aq_sched_submit - start the local calls of a schedule. */
 void aq_sched_submit(struct aq_sched *sched);
 
-/** aq_sched_run - carry a schedule on as far as it goes; *happened counts. The caller has it, and
- *  has not afterwards. Returns false if a message found no credits. */
+/** aq_sched_run - carry a schedule on as far as it goes; *happened counts. The caller owns the
+ *  schedule during the call, not after. Returns false if a message found no credits. */
 bool aq_sched_run(struct aq_sched *sched, unsigned *happened);
 
 #endif

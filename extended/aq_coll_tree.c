@@ -87,14 +87,14 @@ struct aq_coll_levels *aq_levels_make(const struct aq_coll_team *team)
     return levels;
 }
 
-/* The leader of each neighborhood of several reserves two places and tells the others which; all
- * leaders agree whether everybody got some. */
-static bool aq_levels_agree(struct aq_coll_team *team, uint32_t place[2])
+/* The leader of each neighborhood of several reserves two areas and tells the others which; all
+ * leaders agree whether every leader got some. */
+static bool aq_levels_agree(struct aq_coll_team *team, uint32_t area[2])
 {
     static const struct aq_op_kind kind = { .waits_in = "gex_TM_Create", .name = "gex_TM_Create" };
     const struct aq_coll_ring *local = &team->levels->local;
     struct aq_sched *sched = aq_sched_begin(team, 0, NULL); /* everywhere: numbers stay equal */
-    int32_t got = place[1] != AQ_COLL_NO_PLACE, all;
+    int32_t got = area[1] != AQ_COLL_NO_AREA, all;
     const struct aq_coll_call call = { .kind = AQ_COLL_TO_ALL,
                                        .dst = &all,
                                        .src = &got,
@@ -103,49 +103,49 @@ static bool aq_levels_agree(struct aq_coll_team *team, uint32_t place[2])
                                        .fn = aq_coll_builtin(GEX_DT_I32, GEX_OP_MIN) };
 
     for (gex_Rank_t i = 1; local->me == 0 && i < local->size; i++)
-        aq_sched_send(sched, aq_ring_rank(local, i), AQ_TAG_DATA, place, 2 * sizeof(*place));
+        aq_sched_send(sched, aq_ring_rank(local, i), AQ_TAG_DATA, area, 2 * sizeof(*area));
     if (local->me != 0)
-        aq_sched_recv(sched, aq_ring_rank(local, 0), AQ_TAG_DATA, place, 2 * sizeof(*place));
+        aq_sched_recv(sched, aq_ring_rank(local, 0), AQ_TAG_DATA, area, 2 * sizeof(*area));
     gex_Event_Wait(aq_sched_start(sched, &kind));
     gex_Event_Wait(aq_sched_start(aq_sched_of_call(team, &call), &kind));
     return all != 0;
 }
 
-static void aq_levels_reserve(const struct aq_coll_team *team, uint32_t place[2])
+static void aq_levels_reserve(const struct aq_coll_team *team, uint32_t area[2])
 {
-    place[0] = place[1] = 0;
+    area[0] = area[1] = 0;
     if (team->levels->local.size == 1 || team->levels->local.me != 0)
         return;
-    place[0] = aq_job.local->coll->reserve();
-    place[1] = place[0] == AQ_COLL_NO_PLACE ? AQ_COLL_NO_PLACE : aq_job.local->coll->reserve();
+    area[0] = aq_job.local->coll->reserve();
+    area[1] = area[0] == AQ_COLL_NO_AREA ? AQ_COLL_NO_AREA : aq_job.local->coll->reserve();
 }
 
-static void aq_levels_give_back(const struct aq_coll_team *team, const uint32_t place[2])
+static void aq_levels_give_back(const struct aq_coll_team *team, const uint32_t area[2])
 {
     if (team->levels->local.size == 1 || team->levels->local.me != 0)
         return;
     for (unsigned i = 0; i < 2; i++)
-        if (place[i] != AQ_COLL_NO_PLACE)
-            aq_job.local->coll->give_back(place[i]);
+        if (area[i] != AQ_COLL_NO_AREA)
+            aq_job.local->coll->give_back(area[i]);
 }
 
 void aq_levels_share(struct aq_coll_team *team)
 {
     struct aq_coll_levels *levels = team->levels;
-    uint32_t place[AQ_COLL_JOB_PLACES] = { 0, 1 };
+    uint32_t area[AQ_COLL_JOB_AREAS] = { 0, 1 };
 
     if (team->id != 0) {
-        aq_levels_reserve(team, place);
-        if (!aq_levels_agree(team, place)) {
-            aq_levels_give_back(team, place);
+        aq_levels_reserve(team, area);
+        if (!aq_levels_agree(team, area)) {
+            aq_levels_give_back(team, area);
             return;
         }
     }
     levels->shared = true;
     if (levels->local.size == 1)
         return;
-    levels->up = aq_job.local->coll->make_local(team, place[0]);
-    levels->down = aq_job.local->coll->make_local(team, place[1]);
+    levels->up = aq_job.local->coll->make_local(team, area[0]);
+    levels->down = aq_job.local->coll->make_local(team, area[1]);
 }
 
 void aq_levels_free(struct aq_coll_levels *levels)

@@ -11,7 +11,7 @@
  * Client's buffer   a payload in a registered buffer that the client was given is written from
  *                   there (aq_ibv_zcopy.c)
  * Own segment       the payload is written from where it is, if it is long or its sender learns
- *                   later that it is free; the device's acknowledgement is the first news of that
+ *                   later that it is free; the device's acknowledgement is the first sign of that
  *                   (core/aq_am_lc.h)
  * Other             copied into send buffers, written from there; free at return
  * Longest           from other memory, or longer than a request: a transfer (aq_ibv_xfer.c), which

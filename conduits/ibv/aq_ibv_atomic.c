@@ -162,7 +162,7 @@ int aq_ibv_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result
     rc = aq_ibv_ad_try(&call);
     if (AQ_LIKELY(rc != AQ_RETRY) || (flags & GEX_FLAG_IMMEDIATE) != 0)
         return rc;
-    waiter.unrung = 1; /* the connector may be what it waits for */
+    waiter.no_wakeup = 1; /* the connector may be what it waits for */
     do
         aq_wait_step(&waiter);
     while ((rc = aq_ibv_ad_try(&call)) == AQ_RETRY);

@@ -123,7 +123,7 @@ static bool aq_ibv_update_write(struct aq_ibv_updates *updates, struct aq_ibv_fl
 }
 
 /* Serve a peer of the list; true: it may leave the list. A peer that has disconnected sends nothing
- * any more and is told nothing. */
+ * any more, and no limit is advertised to it. */
 static bool aq_ibv_update_serve(struct aq_ibv_updates *updates, struct aq_ibv_flow *flow, bool all)
 {
     bool pending = false, due = false;
@@ -153,7 +153,7 @@ static void aq_ibv_updates_walk(struct aq_ibv_updates *updates, bool all)
     struct aq_ibv_flow *list, *remaining = NULL, **last = &remaining;
 
     /* relaxed, and before any lock below is taken: a thread that sets it under one of these locks
-     * after us sets it for the next walk; one that set it before us has left the peer in the
+     * after this one sets it for the next walk; one that set it before has left the peer in the
      * list */
     atomic_store_explicit(&updates->due, false, memory_order_relaxed);
     aq_lock_acquire(&updates->list_lock);
@@ -179,7 +179,7 @@ static void aq_ibv_updates_walk(struct aq_ibv_updates *updates, bool all)
 
 /* One thread at a time: otherwise an update could become due while its peer is in another thread's
  * hands, and `due` be cleared with it. A thread that finds the lock taken waits: the other one may
- * have passed what is due now, and nobody else may poll for long. */
+ * have passed what is due now, and no other thread may poll for long. */
 void aq_ibv_updates_send(struct aq_ibv_updates *updates, bool all)
 {
     aq_lock_acquire(&updates->walk_lock);

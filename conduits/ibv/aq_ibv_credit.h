@@ -4,7 +4,7 @@
  * A connection has two channels, requests and replies. Each channel has a window: so many buffers
  * of the receiver's shared receive queue are there for this channel of this peer. All counts start
  * at 0, only go up, and run modulo 2^32. The limit and what was sent are those of core/aq_credit.h,
- * where a window stays as it is; here it grows and shrinks, and two ways tell the limit:
+ * where a window stays as it is; here it grows and shrinks, and two ways advertise the limit:
  *
  *     sender     sent      fragments sent, and credits given up
  *                limit     what may have been sent in all, by heads; the cell may hold a later one
@@ -12,11 +12,11 @@
  *                retired   fragments handled, and credits given up by the sender
  *
  * Credit updates
- *           The receiver tells the limit in the head of every message to the sender. Without such a
- *           message it writes the limit into a cell in the sender's memory by RDMA: that takes no
- *           buffer of the sender, so it needs no credit, and a repeated update does no harm. A word
- *           of the cell holds the count and its complement: a word that is read half written is
- *           ignored
+ *           The receiver advertises the limit in the head of every message to the sender. Without
+ *           such a message it writes the limit into a cell in the sender's memory by RDMA: that
+ *           takes no buffer of the sender, so it needs no credit, and a repeated update does no
+ *           harm. A word of the cell holds the count and its complement: a word that is read half
+ *           written is ignored
  * Wrapping  the order of two counts is known while they are less than 2^31 apart. Traffic that uses
  *           only heads, or only the cell, leaves the other count behind. So a sender takes over
  *           the cell's count when heads are far behind it, and a receiver writes the cell when the
@@ -24,7 +24,7 @@
  * Growing   a sender with few credits left says so in the head (credit_low), and the receiver
  *           enlarges the window within a budget. A sender that needs n credits at once, for a
  *           message of n fragments, asks for them in a message of its own (want); it has a credit
- *           for that as soon as anything is granted. A window of n it always gets
+ *           for that as soon as any credit is given. A window of n it always gets
  * Shrinking a sender that was idle for a while gives credits up (skip), down to the minimum; the
  *           receiver does not post as many buffers again
  * Threads   each side under its owner's lock (struct aq_ibv_flow); the cell is written by the
@@ -46,7 +46,7 @@
 enum aq_ibv_channel { AQ_IBV_REQUEST, AQ_IBV_REPLY, AQ_IBV_CHANNELS };
 
 /* Credits of a channel that a connection starts with and keeps. With fewer, a reply to each request
- * would not be enough to tell the limit. */
+ * would not be enough to advertise the limit. */
 #define AQ_IBV_WINDOW_MIN 4u
 
 /* What a peer writes into this rank's memory. */
@@ -61,7 +61,7 @@ struct aq_ibv_cell {
 
 /* Counts that are further apart are brought together again. */
 #define AQ_IBV_COUNT_APART (UINT32_C(1) << 24)
-/* More than anybody ever asks for: a count that is further ahead is an old one. */
+/* More than a peer ever asks for: a count that is further ahead is an old one. */
 #define AQ_IBV_COUNT_AHEAD (UINT32_C(1) << 16)
 
 struct aq_ibv_credit_out {
@@ -69,7 +69,7 @@ struct aq_ibv_credit_out {
     uint32_t idle_at; /* sent, at the last tick */
     uint32_t wanted;  /* the limit that was asked for: no second request until it is reached */
     /* 0, or AQ_IBV_BARRED while a message of many fragments has the channel to itself: more than is
-     * ever granted */
+     * ever given */
     uint32_t barred;
 };
 
@@ -191,7 +191,7 @@ static inline uint32_t aq_ibv_credit_surplus(struct aq_ibv_credit_out *out,
 
 /* --- the receiver; under flow->in_lock --- */
 
-/* The limit to tell the peer. */
+/* The limit to advertise to the peer. */
 static inline uint32_t aq_ibv_credit_latest(const struct aq_ibv_credit_in *in)
 {
     return aq_credit_latest(&in->base);
@@ -203,7 +203,7 @@ void aq_ibv_credit_open(struct aq_ibv_credit_in *in, uint32_t window);
  * on. False: the peer had no credit for that. */
 bool aq_ibv_credit_arrive(struct aq_ibv_credit_in *in, uint32_t skip);
 /* A fragment was handled. left_out: a buffer in excess takes the place of its buffer, and the
- * credit is granted at once; else the buffer is to be posted again, then aq_ibv_credit_add(). */
+ * credit is given at once; else the buffer is to be posted again, then aq_ibv_credit_add(). */
 void aq_ibv_credit_return(struct aq_ibv_credit_in *in, bool left_out);
 /* n buffers were posted again. */
 static inline void aq_ibv_credit_add(struct aq_ibv_credit_in *in, uint32_t n)
@@ -214,7 +214,7 @@ static inline void aq_ibv_credit_add(struct aq_ibv_credit_in *in, uint32_t n)
 void aq_ibv_credit_grow(struct aq_ibv_credit_in *in, uint32_t n);
 /* How much to grow for a peer that is low on credits: at most budget more, up to max in all. */
 uint32_t aq_ibv_credit_growth(const struct aq_ibv_credit_in *in, uint32_t max, uint32_t budget);
-/* The same for a peer that wants n at once; until they are granted every update is due. */
+/* The same for a peer that wants n at once; until they are given every update is due. */
 uint32_t aq_ibv_credit_request(struct aq_ibv_credit_in *in, uint32_t n);
 
 /* A write of the peer's cell is on its way. */
@@ -237,8 +237,8 @@ static inline bool aq_ibv_credit_due(const struct aq_ibv_credit_in *in)
 
 /* --- updates that are pending --- */
 
-/* The peers that are to be told a limit. A peer is in the list at most once; the list is walked
- * only when an update is due, or all are to be sent. */
+/* The peers to which a limit is to be advertised. A peer is in the list at most once; the list is
+ * walked only when an update is due, or all are to be sent. */
 struct aq_ibv_updates {
     aq_lock list_lock;
     struct aq_ibv_flow *_Atomic first;
@@ -249,8 +249,8 @@ struct aq_ibv_updates {
     aq_counter written; /* updates */
 };
 
-/* The peer is to be told the limit of a channel some time, or with the next poll if that is due;
- * under flow->in_lock. */
+/* The limit of a channel is to be advertised to the peer some time, or with the next poll if that
+ * is due; under flow->in_lock. */
 void aq_ibv_update_queue(struct aq_ibv_updates *updates, struct aq_ibv_flow *flow,
                          unsigned channel);
 /* Send the updates that are due; all: every update that is pending. */

@@ -3,7 +3,7 @@
  * on.
  *
  * Why       the sender's device repeats a message that was lost on the wire, so a rank must stay
- *           until its messages have arrived. But a peer that is gone acknowledges nothing: a rank
+ *           until its messages have arrived. But a peer that has ended acknowledges nothing: a rank
  *           that leaves later must not wait for it
  * How       a rank that leaves waits for what it has sent to each peer, then writes into that
  *           peer's cell that it is disconnected. A peer that says so is in its exit: no message
@@ -11,7 +11,7 @@
  * Bounds    the limit of the exit; for the last write a moment, since a peer that crashed never
  *           acknowledges it
  * Job's end after disconnecting, the ranks wait for each other outside active messages before
- *           anything is freed: so no peer's device writes to memory that is gone. The connector
+ *           anything is freed: so no peer's device writes to unmapped memory. The connector
  *           ends first, which may use everything else; then the queue pairs, after which no device
  *           reads or writes memory; then, in the reverse order of the start, the parts with their
  *           registrations, and the devices

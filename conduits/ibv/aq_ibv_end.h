@@ -13,7 +13,7 @@
 #include "conduits/ibv/aq_ibv_device.h"
 
 /* Wait at most max_ns until what was sent has reached the peers that still need it, and tell the
- * peers that this rank is gone. */
+ * peers that this rank has disconnected. */
 void aq_ibv_disconnect_peers(struct aq_ibv_net *net, uint64_t max_ns);
 /* Free all parts, the devices too. Every rank has disconnected, and aq_ibv_connect_stop() was
  * called; the variables of the parts are as before the start afterwards, by AQ_JOB_STATE. */

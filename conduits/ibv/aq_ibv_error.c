@@ -3,8 +3,8 @@
  *
  * A queue pair in error does not come back, and what was under way on it is lost, so the job ends.
  * (aq_ibv_qp.c leaves out notices to a peer that has disconnected: with GASNET_CATCH_EXIT=0 the
- * others go on.) A peer that has gone because the job is ending looks the same as a failure. The
- * news of the job's end then arrives within seconds, and the connector waits for it.
+ * others go on.) A peer that has disconnected because the job shuts down looks the same as a
+ * failure. The notice of the shutdown then arrives within seconds, and the connector waits for it.
  *
  * Threads   noting: any; reporting: the connector
  * Uses      core/aq_exit.h. SPDX-License-Identifier: BSD-3-Clause
@@ -23,7 +23,7 @@
 #include "conduits/ibv/aq_ibv_choose.h"
 #include "core/aq_exit.h"
 
-#define AQ_IBV_SHUTDOWN_GRACE_NS UINT64_C(5000000000) /* for the news of the job's end to arrive */
+#define AQ_IBV_SHUTDOWN_GRACE_NS UINT64_C(5000000000) /* for the notice of the shutdown to arrive */
 
 /* --- messages --- */
 
@@ -45,7 +45,8 @@ static const char *aq_ibv_error_cause(enum ibv_wc_status status)
 {
     switch (status) {
     case IBV_WC_RETRY_EXC_ERR:
-        return "the peer does not acknowledge: its process or host is gone, or the network between "
+        return "the peer does not acknowledge: its process or host has ended, or the network "
+               "between "
                "the ports is down "
                "or loses nearly everything; look at cables and switches (RoCE: flow control), name "
                "other ports with "
@@ -178,7 +179,7 @@ bool aq_ibv_error_is_known(void)
 
 /* --- reporting --- */
 
-/* Is the failure part of the job's end? Waits for that news for a while. */
+/* Is the failure part of the shutdown? Waits for the notice of the shutdown for a while. */
 static bool aq_ibv_error_is_shutdown(void)
 {
     const struct timespec delay = { .tv_nsec = 1000000 };

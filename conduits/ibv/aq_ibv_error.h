@@ -3,7 +3,7 @@
  *
  * A thread that finds a failed work request may hold locks, so it only notes the failure and wakes
  * the connector. The connector ends the job with one message: port, peer, operation, status, likely
- * cause, remedy. The connector first waits some seconds for the news that the job is ending anyway.
+ * cause, remedy. The connector first waits some seconds for the notice of the shutdown.
  *
  * Threads   aq_ibv_error_note(), _is_known(), _overdue(): any; the others: the connector
  * Uses      aq_ibv_device.h, aq_ibv_choose.h, core/aq_exit.h. SPDX-License-Identifier: BSD-3-Clause
@@ -26,8 +26,8 @@ struct aq_ibv_remote {
 /* "rank 3 on node7", or "rank 3"; returns text. */
 const char *aq_ibv_remote_who(const struct aq_ibv_remote *remote, char *text, size_t size);
 
-/* Has the remote rank entered its exit? Then it waits for nothing from this rank and may be gone.
- */
+/* Has the remote rank entered its exit? Then it waits for nothing from this rank and may have
+ * ended. */
 static inline bool aq_ibv_remote_disconnected(const struct aq_ibv_remote *remote)
 {
     /* acquire: everything that the peer sent came before */

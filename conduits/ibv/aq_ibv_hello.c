@@ -19,7 +19,7 @@
 #define AQ_IBV_HELLO_MAC  8u
 _Static_assert(AQ_IBV_HELLO_HEAD + AQ_IBV_QPS * AQ_IBV_HELLO_QP + AQ_IBV_HELLO_MAC
                    <= AQ_IBV_HELLO_BYTES,
-               "a packet fits the least datagram");
+               "a packet fits the smallest datagram");
 
 /* --- numbers --- */
 

@@ -82,7 +82,7 @@ struct aq_ibv_hello {
     uint64_t again_ns;         /* when to try what could not be sent; 0: nothing */
     uint64_t since_ns;         /* of the first packet */
     uint32_t tries;
-    bool answer; /* a packet is owed */
+    bool answer; /* a packet is due */
 };
 
 struct aq_ibv_hello_times {

@@ -1,7 +1,7 @@
 /*
  * aq_ibv_peer.h - the state of a remote rank, from the first message to it or from it.
  *
- * A rank that nobody speaks to costs one pointer. A peer has queue pairs (one for each rail, or as
+ * A rank without messages costs one pointer. A peer has queue pairs (one for each rail, or as
  * many as GASNET_NUM_QPS says), receive buffers, credits, and a cell: registered memory where the
  * peer writes credit updates.
  *
@@ -62,7 +62,7 @@ struct aq_ibv_peers {
 };
 extern struct aq_ibv_peers aq_ibv_peers;
 
-/* The peer, or NULL: nobody has spoken to it, or it to us. */
+/* The peer, or NULL: no message has been exchanged with it. */
 static inline struct aq_ibv_peer *aq_ibv_peer_look(gex_Rank_t rank)
 {
     /* acquire: pairs with the release in aq_ibv_peer_make() */

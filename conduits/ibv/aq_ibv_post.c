@@ -249,7 +249,7 @@ int aq_ibv_am_post_follow(struct aq_ibv_peer *peer, const struct aq_ibv_follow *
 void aq_ibv_am_skip(struct aq_ibv_peer *peer)
 {
     if (aq_ibv_peer_disconnected(peer) || !aq_lock_try(&peer->flow.lock))
-        return; /* the peer may be gone, or is in use */
+        return; /* the peer may have ended, or is in use */
     for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++) {
         const uint32_t surplus =
             aq_ibv_credit_surplus(&peer->flow.out[channel], peer->flow.cell, channel);

@@ -1,7 +1,7 @@
 /*
  * aq_ibv_qp.h - queue pairs: creation, connection, posting, completions.
  *
- * Few requests are signalled: those whose completion somebody waits for, and one in every quarter
+ * Few requests are signalled: those whose completion a thread waits for, and one in every quarter
  * of the queue. The requests of a queue pair complete in order, so that one completion retires all
  * requests before it. A ring beside the queue names the waiter of each request.
  *
@@ -57,7 +57,7 @@ struct aq_ibv_qp {
         opcodes[AQ_IBV_QP_DEPTH_MAX]; /* [depth] opcode, with AQ_IBV_POST_NOTICE: for messages */
 };
 
-/* Somebody waits for the completion: signal it. */
+/* A thread waits for the completion: signal it. */
 #define AQ_IBV_POST_SIGNAL 1u
 /* A credit update: may use the slots that others leave free. */
 #define AQ_IBV_POST_RESERVE 2u

@@ -34,8 +34,8 @@ static _Thread_local bool aq_ibv_in_firehose;
 
 /* --- messages that wait for a poll which may serve them, in their receive buffers --- */
 
-/* A queue for each channel, and one for firehose's requests. These are apart: a peer whose memory
- * has gone may send nothing until this rank has forgotten it, not even a reply that somebody waits
+/* A queue for each channel, and one for firehose's requests. These are apart: a peer with unmapped
+ * memory may send nothing until this rank has forgotten it, not even a reply that a thread waits
  * for in a handler; so each poll serves them. */
 #define AQ_IBV_FIREHOSE        AQ_IBV_CHANNELS
 #define AQ_IBV_DEFERRED_QUEUES (AQ_IBV_CHANNELS + 1)
@@ -281,7 +281,7 @@ static struct aq_ibv_rbuf *aq_ibv_recv_accept(struct aq_ibv_rail *rail, const st
     buf->peer = aq_ibv_peer_look(head->from);
     buf->whole = NULL;
     if (buf->peer == NULL || aq_ibv_peer_am_qp(buf->peer)->qp->qp_num != wc->qp_num)
-        aq_ibv_recv_malformed(rail, wc, buf, "its sender is somebody else");
+        aq_ibv_recv_malformed(rail, wc, buf, "its sender is another rank");
     for (unsigned channel = 0; channel < AQ_IBV_CHANNELS; channel++)
         aq_ibv_credit_learn(&buf->peer->flow.out[channel], head->credits[channel]);
     in = &buf->peer->flow.in[aq_ibv_rbuf_channel(buf)];

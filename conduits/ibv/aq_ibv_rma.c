@@ -8,7 +8,7 @@
  *                   It allocates nothing. Without space it has no effect and is tried again
  * Transfer          everything else: several requests, see aq_ibv_xfer.c
  * Local completion  at return if the data was inline or copied; else with the transfer's, since the
- *                   device's acknowledgement is the first news of either
+ *                   device's acknowledgement is the first sign of either
  * Remote completion the completion of an RDMA write on a reliable connection: the data is in the
  *                   target's memory. On another rail than that of messages, whose device might be
  *                   faster, the completion of a read behind it
@@ -186,7 +186,7 @@ static __attribute__((noinline)) int aq_ibv_one_wait(const struct aq_ibv_wanted 
     struct aq_waiter waiter = AQ_WAITER_INIT("space for a transfer", w->rank);
     int rc;
 
-    waiter.unrung = 1; /* the connector or firehose may be what it waits for */
+    waiter.no_wakeup = 1; /* the connector or firehose may be what it waits for */
     do {
         aq_wait_step(&waiter);
         rc = w->is_put ? aq_ibv_put_one(w) : aq_ibv_get_one(w);
@@ -205,7 +205,7 @@ static int aq_ibv_transfer(const struct aq_ibv_wanted *w, gex_Flags_t flags)
 
         if ((flags & GEX_FLAG_IMMEDIATE) != 0)
             return AQ_RETRY;
-        waiter.unrung = 1;
+        waiter.no_wakeup = 1;
         do
             aq_wait_step(&waiter);
         while (aq_ibv_xfer_crowded());

@@ -193,10 +193,10 @@ static inline void aq_ibv_batch_poll(void)
         (void)aq_ibv_batch_flush(); /* no space: the next poll tries again */
 }
 
-/* --- memory that has gone --- */
+/* --- unmapped memory --- */
 
 /* In every poll, also of those that serve only replies: a rank that may send nothing until its
- * peers have been told of memory that has gone would otherwise wait for ever. */
+ * peers have been told of unmapped memory would otherwise wait for ever. */
 static inline void aq_ibv_firehose_poll(void)
 {
     if (aq_fh_job != NULL && AQ_UNLIKELY(aq_fh_has_work(aq_fh_job)))

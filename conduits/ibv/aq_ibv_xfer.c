@@ -2,16 +2,16 @@
  * aq_ibv_xfer.c - transfers of more than one request, or of memory that is not in a segment.
  *
  * A transfer goes request by request: hold the peer's memory (firehose; not if it is in a segment),
- * then the local memory (firehose, or through a bounce buffer where pinning is refused), post, go
- * on. Memory that is pinned already goes whole. Other memory goes in chunks that start with some
- * pages and double, so that the device moves one chunk while the processor pins the next.
+ * then the local memory (firehose, or through a bounce buffer where registration is refused), post,
+ * go on. Memory that is registered already goes whole. Other memory goes in chunks that start with
+ * some pages and double, so that the device moves one chunk while the processor registers the next.
  *
  * The payload of a long message is a transfer too, on the queue pair of messages; the message ends
  * it.
  *
  * A transfer never blocks. What it lacks (space in a queue pair, a connection, an answer of
- * firehose, memory that may be pinned) parks it, and the next poll feeds it. Its operation counts
- * it once, from start to end.
+ * firehose, memory that may be registered) parks it, and the next poll feeds it. Its operation
+ * counts it once, from start to end.
  *
  * States    fed by one thread at a time: the thread that starts it, or one that takes it out of the
  *           parked ones. While a request of it is PENDING at firehose no thread has it; done() then
@@ -36,7 +36,7 @@
 #include "core/aq_poll.h"
 #include "extended/aq_ref.h"
 
-#define AQ_XFER_BY_MESSAGE 32768u /* bytes of a message, where the peer cannot pin */
+#define AQ_XFER_BY_MESSAGE 32768u /* bytes of a message, where the peer cannot register */
 #define AQ_XFER_PARKED_MAX 1024u  /* transfers that may wait before clients do */
 
 struct aq_ibv_xfer {
@@ -52,8 +52,8 @@ struct aq_ibv_xfer {
     bool counts_lc;
     bool is_long;               /* the payload of a long message */
     bool follows;               /* the message behind it is still to be sent */
-    bool by_message;            /* the peer cannot pin the rest: messages carry it */
-    bool refused;               /* the local side cannot be pinned: bounce buffers */
+    bool by_message;            /* the peer cannot register the rest: messages carry it */
+    bool refused;               /* the local side cannot be registered: bounce buffers */
     bool answered;              /* request has an outcome */
     atomic_bool *finished;      /* not NULL: a thread waits for the end */
     struct aq_ibv_bounce *copy; /* of its source, or NULL */
@@ -247,7 +247,7 @@ static int aq_ibv_xfer_reach(struct aq_ibv_xfer *x)
     return rc < 0 ? AQ_OK : rc;
 }
 
-/* One message's worth, where the peer cannot pin. AQ_OK or AQ_RETRY. */
+/* One message's worth, where the peer cannot register. AQ_OK or AQ_RETRY. */
 static int aq_ibv_xfer_message(struct aq_ibv_xfer *x)
 {
     const size_t limit = aq_limits.max_medium & ~(size_t)7;
@@ -264,7 +264,8 @@ static int aq_ibv_xfer_message(struct aq_ibv_xfer *x)
     return rc;
 }
 
-/* The local side of the next request, of at most nbytes: segment, pinned, or a bounce buffer. */
+/* The local side of the next request, of at most nbytes: segment, registered, or a bounce
+ * buffer. */
 static int aq_ibv_xfer_local(struct aq_ibv_xfer *x, size_t nbytes, struct aq_ibv_rma_frag *frag,
                              struct aq_ibv_local *local_out)
 {

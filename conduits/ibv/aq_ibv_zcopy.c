@@ -38,7 +38,7 @@ static inline struct aq_ibv_bounce *aq_ibv_zcopy_bounce(const struct aq_am_buffe
                : (struct aq_ibv_bounce *)(uintptr_t)(buffer->own & ~AQ_IBV_TAG);
 }
 
-/* --- lending --- */
+/* --- buffers for clients --- */
 
 int aq_ibv_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
                     struct aq_am_buffer *buffer_out)

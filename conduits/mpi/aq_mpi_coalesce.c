@@ -249,10 +249,10 @@ static __attribute__((noinline, cold)) void aq_mpi_coalesce_wait(struct aq_op *o
                                                                  gex_Rank_t jobrank, void *dest,
                                                                  const void *src, size_t nbytes)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("room for puts", jobrank);
+    struct aq_waiter waiter = AQ_WAITER_INIT("space for puts", jobrank);
     bool sent = false;
 
-    waiter.unrung = 1; /* credit that arrives rings nobody */
+    waiter.no_wakeup = 1; /* credit arrives without a wake-up */
     do
         aq_wait_step(&waiter); /* its polls send the batch */
     while (!aq_mpi_coalesce_try(op, jobrank, dest, src, nbytes, &sent));

@@ -40,7 +40,7 @@ static uint64_t aq_mpi_direct_numbers[AQ_MPI_DIRECT_TAGS / 64] AQ_JOB_STATE;
 /* Takes a number. Returns AQ_MPI_NO_TAG with IMMEDIATE if none is free. */
 static uint16_t aq_mpi_direct_take(gex_Rank_t rank, gex_Flags_t flags)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("room for a transfer", rank);
+    struct aq_waiter waiter = AQ_WAITER_INIT("space for a transfer", rank);
     uint16_t number;
 
     for (;;) {
@@ -131,7 +131,7 @@ static bool aq_mpi_direct_acknowledge(struct aq_mpi_xfer *xfer)
 static void aq_mpi_direct_send(struct aq_op *op, gex_Rank_t jobrank, uint16_t number,
                                const void *src, size_t nbytes, bool lc_now)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("the leaving of a put's data", jobrank);
+    struct aq_waiter waiter = AQ_WAITER_INIT("local completion of a put", jobrank);
     struct aq_mpi_xfer *xfer;
     atomic_bool left = false;
 

@@ -190,7 +190,7 @@ const struct aq_spawn_provider aq_mpi_spawn_group = {
     .fence = aq_spawn_mpi_fence,
     .notify = aq_spawn_mpi_notify,
     .finish = aq_spawn_mpi_finish,
-    .part = aq_spawn_mpi_part,
+    .disconnect = aq_spawn_mpi_disconnect,
     .gather = aq_spawn_mpi_gather,
     .fini = aq_spawn_mpi_fini,
 };

@@ -111,7 +111,7 @@ static void aq_mpi_window_start(const struct aq_mpi_xfer *as, bool lc_now, atomi
 
 static void aq_mpi_window_wait_left(gex_Rank_t rank, atomic_bool *left)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("the leaving of a put's data", rank);
+    struct aq_waiter waiter = AQ_WAITER_INIT("local completion of a put", rank);
 
     /* acquire: pairs with the release in aq_mpi_xfer_left() */
     while (!atomic_load_explicit(left, memory_order_acquire))

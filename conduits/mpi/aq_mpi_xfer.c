@@ -374,7 +374,7 @@ unsigned aq_mpi_xfer_poll(struct aq_mpi_xfers *xs)
 
 int aq_mpi_xfer_lock(struct aq_mpi_xfers *xs, gex_Rank_t rank, gex_Flags_t flags)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("room for a transfer", rank);
+    struct aq_waiter waiter = AQ_WAITER_INIT("space for a transfer", rank);
 
     if ((flags & GEX_FLAG_IMMEDIATE) != 0) {
         if (!aq_mpi_try_lock()) {

@@ -8,7 +8,7 @@
  * posted ahead while lines and blocks are free. Large data therefore flows in a pipeline, and any
  * number of calls can be outstanding. They complete in order.
  *
- * Owns      one struct aq_shm_coll for each team: its requests; the list of teams with open
+ * Owns      one struct aq_coll_local for each team: its requests; the list of teams with open
  *           requests
  * Threads   one thread at a time works on a team (lock work, which is only ever tried). A call that
  *           finds another thread at work leaves its request in the team's inbox. The list and the
@@ -32,7 +32,7 @@
 static struct {
     aq_lock lock;
     atomic_uint count; /* polls read it before they lock */
-    struct aq_shm_coll
+    struct aq_coll_local
         *open[AQ_SHM_COLLS]; /* teams that have requests, or had some at the last poll */
 } aq_shm_colls AQ_JOB_STATE;
 
@@ -41,7 +41,7 @@ static struct {
 /* This member has published something and there are sleepers: wakes those that can continue. If two
  * members publish last at the same time, each fences before it scans, so at least one of them sees
  * both. */
-__attribute__((noinline, cold)) void aq_coll_req_wake(const struct aq_shm_coll *coll,
+__attribute__((noinline, cold)) void aq_coll_req_wake(const struct aq_coll_local *coll,
                                                       const struct aq_coll_req *req, size_t step,
                                                       bool shared)
 {
@@ -62,20 +62,20 @@ __attribute__((noinline, cold)) void aq_coll_req_wake(const struct aq_shm_coll *
 
 /* --- posting --- */
 
-static bool aq_coll_req_sends(const struct aq_shm_coll *coll, const struct aq_coll_req *req)
+static bool aq_coll_req_sends(const struct aq_coll_local *coll, const struct aq_coll_req *req)
 {
     return req->call.kind != AQ_COLL_BROADCAST || req->call.root == coll->area.me;
 }
 
 /* The cells of a block that a step uses. */
-static uint64_t *aq_coll_req_users(struct aq_shm_coll *coll, const struct aq_coll_req *req,
+static uint64_t *aq_coll_req_users(struct aq_coll_local *coll, const struct aq_coll_req *req,
                                    size_t step)
 {
     return &coll->cell_user[(req->cell + step * req->cells) % AQ_AREA_CELLS];
 }
 
 /* Returns true if this member may write the line, and the cells, of a step. */
-static bool aq_coll_req_has_slot(struct aq_shm_coll *coll, const struct aq_coll_req *req,
+static bool aq_coll_req_has_slot(struct aq_coll_local *coll, const struct aq_coll_req *req,
                                  size_t step, const uint64_t *users)
 {
     const uint64_t number = req->first + step;
@@ -96,7 +96,7 @@ static inline bool aq_coll_req_closed(const struct aq_coll_req *req)
 }
 
 /* Posts the operand of the next step. Returns false if there is no space yet. */
-static inline bool aq_coll_req_post(struct aq_shm_coll *coll, struct aq_coll_req *req)
+static inline bool aq_coll_req_post(struct aq_coll_local *coll, struct aq_coll_req *req)
 {
     const struct aq_coll_call *call = &req->call;
     const size_t step = req->posted, at = step * req->chunk;
@@ -131,7 +131,7 @@ static inline bool aq_coll_req_post(struct aq_shm_coll *coll, struct aq_coll_req
 
 /* --- finishing --- */
 
-static bool aq_reduction_finish(const struct aq_shm_coll *coll, struct aq_coll_req *req,
+static bool aq_reduction_finish(const struct aq_coll_local *coll, struct aq_coll_req *req,
                                 size_t step)
 {
     const bool gets = req->call.kind == AQ_COLL_TO_ALL || req->call.root == coll->area.me;
@@ -149,7 +149,7 @@ static bool aq_reduction_finish(const struct aq_shm_coll *coll, struct aq_coll_r
     return true;
 }
 
-static bool aq_broadcast_finish(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+static bool aq_broadcast_finish(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                                 size_t step)
 {
     const struct aq_coll_call *call = &req->call;
@@ -166,7 +166,7 @@ static bool aq_broadcast_finish(const struct aq_shm_coll *coll, const struct aq_
 }
 
 /* Reads what this member receives of the next step. Returns false if it is not there yet. */
-static inline bool aq_coll_req_finish(struct aq_shm_coll *coll, struct aq_coll_req *req)
+static inline bool aq_coll_req_finish(struct aq_coll_local *coll, struct aq_coll_req *req)
 {
     const size_t step = req->finished;
 
@@ -191,7 +191,7 @@ static inline bool aq_coll_req_finish(struct aq_shm_coll *coll, struct aq_coll_r
 
 /* --- requests; the caller holds lock work --- */
 
-static void aq_shm_coll_append(struct aq_shm_coll *coll, struct aq_coll_req *req)
+static void aq_shm_coll_append(struct aq_coll_local *coll, struct aq_coll_req *req)
 {
     req->next = NULL;
     if (coll->head == NULL)
@@ -205,7 +205,7 @@ static void aq_shm_coll_append(struct aq_shm_coll *coll, struct aq_coll_req *req
         coll->sharing = req;
 }
 
-static void aq_coll_req_free(struct aq_shm_coll *coll, struct aq_coll_req *req)
+static void aq_coll_req_free(struct aq_coll_local *coll, struct aq_coll_req *req)
 {
     if (!req->is_own) { /* came through the inbox */
         free(req);
@@ -215,7 +215,7 @@ static void aq_coll_req_free(struct aq_shm_coll *coll, struct aq_coll_req *req)
     coll->free = req;
 }
 
-static void aq_shm_coll_pop(struct aq_shm_coll *coll)
+static void aq_shm_coll_pop(struct aq_coll_local *coll)
 {
     struct aq_coll_req *req = coll->head;
 
@@ -231,7 +231,7 @@ static void aq_shm_coll_pop(struct aq_shm_coll *coll)
 }
 
 /* Makes progress on a team's requests. Returns how many times one of them advanced. */
-static inline unsigned aq_shm_coll_advance(struct aq_shm_coll *coll)
+static inline unsigned aq_shm_coll_advance(struct aq_coll_local *coll)
 {
     unsigned happened = 0, before;
 
@@ -261,9 +261,9 @@ static inline unsigned aq_shm_coll_advance(struct aq_shm_coll *coll)
 
 /* --- the missing member, for the stall report --- */
 
-/* Returns the member whose operand, slice or finished line the request waits for in its next step;
+/* Returns the member whose operand, chunk or finished line the request waits for in its next step;
  * size if it waits for no particular one. */
-static uint32_t aq_coll_req_missing(const struct aq_shm_coll *coll, const struct aq_coll_req *req)
+static uint32_t aq_coll_req_missing(const struct aq_coll_local *coll, const struct aq_coll_req *req)
 {
     if (req->posted == req->finished)
         return aq_shm_area_behind(&coll->area);
@@ -274,7 +274,7 @@ static uint32_t aq_coll_req_missing(const struct aq_shm_coll *coll, const struct
 
 /* A poll has made no progress for a team: records the missing member in the team's first request.
  * Requests complete in order, so a waiter waits for the first one first. */
-static void aq_shm_coll_blame(const struct aq_shm_coll *coll)
+static void aq_shm_coll_blame(const struct aq_coll_local *coll)
 {
     struct aq_op *op = coll->head->op;
     const uint32_t member = aq_coll_req_missing(coll, coll->head);
@@ -290,7 +290,7 @@ static void aq_shm_coll_blame(const struct aq_shm_coll *coll)
 /* --- the list of teams with open requests --- */
 
 /* With aq_shm_colls.lock held. */
-static void aq_shm_coll_activate(struct aq_shm_coll *coll)
+static void aq_shm_coll_activate(struct aq_coll_local *coll)
 {
     const unsigned count = atomic_load_explicit(&aq_shm_colls.count, memory_order_relaxed);
 
@@ -303,7 +303,7 @@ static void aq_shm_coll_activate(struct aq_shm_coll *coll)
 }
 
 /* With aq_shm_colls.lock held. */
-static void aq_shm_coll_deactivate(struct aq_shm_coll *coll)
+static void aq_shm_coll_deactivate(struct aq_coll_local *coll)
 {
     const unsigned count = atomic_load_explicit(&aq_shm_colls.count, memory_order_relaxed) - 1;
     unsigned i = 0;
@@ -317,7 +317,7 @@ static void aq_shm_coll_deactivate(struct aq_shm_coll *coll)
 }
 
 /* Takes over requests from threads that found another thread at work. */
-static void aq_shm_coll_empty_inbox(struct aq_shm_coll *coll)
+static void aq_shm_coll_empty_inbox(struct aq_coll_local *coll)
 {
     struct aq_coll_req *newest, *oldest = NULL;
 
@@ -343,12 +343,12 @@ static void aq_shm_coll_empty_inbox(struct aq_shm_coll *coll)
     }
 }
 
-bool aq_shm_coll_is_open(const struct aq_shm_coll *coll)
+bool aq_shm_coll_is_open(const struct aq_coll_local *coll)
 {
     /* relaxed: written under aq_shm_colls.lock, and read again under it before it decides
      * anything */
     return coll->head != NULL
-           || atomic_load_explicit(&((struct aq_shm_coll *)(uintptr_t)coll)->inbox,
+           || atomic_load_explicit(&((struct aq_coll_local *)(uintptr_t)coll)->inbox,
                                    memory_order_relaxed)
                   != NULL;
 }
@@ -356,7 +356,7 @@ bool aq_shm_coll_is_open(const struct aq_shm_coll *coll)
 /* Stops working on a team; polls serve it while requests are open. The team stays in the list after
  * its last request has completed, because the next call usually follows soon. A poll that finds
  * nothing removes it. */
-static void aq_shm_coll_release(struct aq_shm_coll *coll, bool was_open)
+static void aq_shm_coll_release(struct aq_coll_local *coll, bool was_open)
 {
     /* relaxed: only this thread removes it */
     const bool active = atomic_load_explicit(&coll->active, memory_order_relaxed);
@@ -381,7 +381,7 @@ unsigned aq_shm_coll_progress(void)
     /* Downwards: the place of a team that is removed goes to one that this poll has looked at.
      * relaxed: a team that another thread adds at this moment waits for the next poll */
     for (unsigned i = atomic_load_explicit(&aq_shm_colls.count, memory_order_relaxed); i-- > 0;) {
-        struct aq_shm_coll *coll;
+        struct aq_coll_local *coll;
         unsigned moved;
         bool own, was_open;
 
@@ -410,14 +410,14 @@ unsigned aq_shm_coll_progress(void)
 
 /* --- calls --- */
 
-bool aq_shm_coll_serves(const struct aq_shm_coll *coll, const struct aq_coll_call *call)
+bool aq_shm_coll_serves(const struct aq_coll_local *coll, const struct aq_coll_call *call)
 {
     return coll != NULL
            && (call->kind == AQ_COLL_BARRIER || call->kind == AQ_COLL_BROADCAST
                || call->unit <= coll->area.block_bytes);
 }
 
-static struct aq_coll_req *aq_coll_req_get(struct aq_shm_coll *coll, bool own)
+static struct aq_coll_req *aq_coll_req_get(struct aq_coll_local *coll, bool own)
 {
     struct aq_coll_req *req = own ? coll->free : NULL;
 
@@ -440,7 +440,7 @@ static uint32_t aq_block_cells(size_t bytes, size_t block_bytes)
     return cells;
 }
 
-static void aq_coll_req_fill(struct aq_shm_coll *coll, struct aq_coll_req *req,
+static void aq_coll_req_fill(struct aq_coll_local *coll, struct aq_coll_req *req,
                              const struct aq_coll_call *call)
 {
     const bool reduces = call->kind == AQ_COLL_TO_ONE || call->kind == AQ_COLL_TO_ALL;
@@ -476,7 +476,7 @@ static struct aq_op *aq_coll_req_op(const struct aq_coll_call *call)
 }
 
 /* Another thread is at work on the team: it, or the next poll, finds the request in the inbox. */
-static void aq_shm_coll_submit_inbox(struct aq_shm_coll *coll, const struct aq_coll_call *call,
+static void aq_shm_coll_submit_inbox(struct aq_coll_local *coll, const struct aq_coll_call *call,
                                      struct aq_op *op, struct aq_coll_part *part)
 {
     struct aq_coll_req *req = aq_coll_req_get(coll, false);
@@ -493,7 +493,7 @@ static void aq_shm_coll_submit_inbox(struct aq_shm_coll *coll, const struct aq_c
 }
 
 /* Stops working on a team. others: it had requests before this call's. */
-static void aq_shm_coll_leave(struct aq_shm_coll *coll, bool others)
+static void aq_shm_coll_detach(struct aq_coll_local *coll, bool others)
 {
     /* relaxed: as in aq_shm_coll_release() */
     aq_shm_coll_release(coll, others || atomic_load_explicit(&coll->active, memory_order_relaxed));
@@ -501,7 +501,7 @@ static void aq_shm_coll_leave(struct aq_shm_coll *coll, bool others)
         aq_job.local->sleep_wake();
 }
 
-gex_Event_t aq_shm_coll_submit(struct aq_shm_coll *coll, const struct aq_coll_call *call)
+gex_Event_t aq_shm_coll_submit(struct aq_coll_local *coll, const struct aq_coll_call *call)
 {
     struct aq_op *op = NULL;
     struct aq_coll_req *req;
@@ -522,11 +522,11 @@ gex_Event_t aq_shm_coll_submit(struct aq_shm_coll *coll, const struct aq_coll_ca
         aq_coll_req_free(coll, req);
     else
         op = req->op = aq_coll_req_op(call);
-    aq_shm_coll_leave(coll, others);
+    aq_shm_coll_detach(coll, others);
     return op == NULL ? GEX_EVENT_INVALID : aq_op_expose(op);
 }
 
-void aq_shm_coll_submit_part(struct aq_shm_coll *coll, const struct aq_coll_call *call,
+void aq_shm_coll_submit_part(struct aq_coll_local *coll, const struct aq_coll_call *call,
                              struct aq_op *op, struct aq_coll_part *part)
 {
     struct aq_coll_req *req;
@@ -544,10 +544,10 @@ void aq_shm_coll_submit_part(struct aq_shm_coll *coll, const struct aq_coll_call
     others = coll->head != NULL;
     aq_shm_coll_append(coll, req);
     aq_shm_coll_advance(coll);
-    aq_shm_coll_leave(coll, others);
+    aq_shm_coll_detach(coll, others);
 }
 
-void aq_shm_coll_open_part(struct aq_shm_coll *coll, struct aq_coll_part *part)
+void aq_shm_coll_open_part(struct aq_coll_local *coll, struct aq_coll_part *part)
 {
     /* release: pairs with the acquire in aq_coll_req_closed() */
     atomic_store_explicit(&part->closed, false, memory_order_release);
@@ -555,10 +555,10 @@ void aq_shm_coll_open_part(struct aq_shm_coll *coll, struct aq_coll_part *part)
         return; /* the next poll finds it open */
     aq_shm_coll_empty_inbox(coll);
     aq_shm_coll_advance(coll);
-    aq_shm_coll_leave(coll, true);
+    aq_shm_coll_detach(coll, true);
 }
 
-void aq_shm_coll_quiesce(struct aq_shm_coll *coll)
+void aq_shm_coll_quiesce(struct aq_coll_local *coll)
 {
     for (;;) {
         aq_shm_coll_progress();

@@ -37,7 +37,7 @@ struct aq_coll_req {
     bool is_own; /* made under the team's lock, and kept for the next call; otherwise freed */
 };
 
-struct aq_shm_coll {
+struct aq_coll_local {
     aq_lock work; /* protects everything except where stated */
     struct aq_shm_area area;
     struct aq_coll_req *head, *tail; /* in order */
@@ -63,7 +63,7 @@ static inline size_t aq_step_bytes(const struct aq_coll_req *req, size_t step)
 }
 
 /* Address of a member's operand. */
-static inline void *aq_step_data(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+static inline void *aq_step_data(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                                  uint32_t member, size_t step)
 {
     return req->in_blocks
@@ -71,8 +71,8 @@ static inline void *aq_step_data(const struct aq_shm_coll *coll, const struct aq
                : (void *)aq_shm_area_line(&coll->area, member, req->first + step)->data;
 }
 
-/* Offset of a member's slice of a step, bytes. */
-static inline size_t aq_step_offset(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+/* Offset of a member's chunk of a step, bytes. */
+static inline size_t aq_step_offset(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                                     size_t step, uint32_t member)
 {
     const size_t unit = req->call.unit, count = aq_step_bytes(req, step) / unit;
@@ -84,14 +84,14 @@ static inline size_t aq_step_offset(const struct aq_shm_coll *coll, const struct
 /* --- debug builds check that all members pass the same sizes --- */
 
 #if GASNET_DEBUG
-static inline void aq_step_note(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+static inline void aq_step_note(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                                 size_t step)
 {
     aq_shm_area_line(&coll->area, coll->area.me, req->first + step)->bytes = req->bytes;
 }
 
 /* Called once the member has posted the step. */
-static inline void aq_step_compare(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+static inline void aq_step_compare(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                                    size_t step, uint32_t member)
 {
     const uint64_t bytes = aq_shm_area_line(&coll->area, member, req->first + step)->bytes;
@@ -110,7 +110,7 @@ static inline void aq_step_compare(const struct aq_shm_coll *coll, const struct 
 
 /* --- members that have posted or shared --- */
 
-static inline bool aq_all_posted(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+static inline bool aq_all_posted(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                                  size_t step, uint32_t *seen)
 {
     while (*seen < coll->area.size && aq_shm_area_posted(&coll->area, *seen, req->first + step)) {
@@ -120,7 +120,7 @@ static inline bool aq_all_posted(const struct aq_shm_coll *coll, const struct aq
     return *seen == coll->area.size;
 }
 
-static inline bool aq_all_shared(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+static inline bool aq_all_shared(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                                  size_t step, uint32_t *seen)
 {
     while (*seen < coll->area.size && aq_shm_area_shared(&coll->area, *seen, req->first + step))
@@ -140,35 +140,35 @@ static inline bool aq_shm_coll_may_notify(void)
 
 /** aq_coll_req_wake - this member has posted, or shared, a step and there are sleepers: wakes
  * those that can continue. */
-void aq_coll_req_wake(const struct aq_shm_coll *coll, const struct aq_coll_req *req, size_t step,
+void aq_coll_req_wake(const struct aq_coll_local *coll, const struct aq_coll_req *req, size_t step,
                       bool shared);
 
 /** aq_shm_coll_quiesce - returns when no thread works on the team any more; its requests are
  *  complete, but another thread's poll may be about to see that. */
-void aq_shm_coll_quiesce(struct aq_shm_coll *coll);
+void aq_shm_coll_quiesce(struct aq_coll_local *coll);
 
 /* --- aq_shm_coll_reduce.c --- */
 
 /** aq_coll_req_combine - reduces all operands of a step into dst. Every member has posted it. */
-void aq_coll_req_combine(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+void aq_coll_req_combine(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                          size_t step);
 
-/** aq_coll_req_share - reduces this member's slice of the next step and shares it. False: operands
+/** aq_coll_req_share - reduces this member's chunk of the next step and shares it. False: operands
  * are missing. */
-bool aq_coll_req_share(struct aq_shm_coll *coll, struct aq_coll_req *req);
+bool aq_coll_req_share(struct aq_coll_local *coll, struct aq_coll_req *req);
 
-/** aq_coll_req_collect - copies all slices of a step to dst. Every member has shared it. */
-void aq_coll_req_collect(const struct aq_shm_coll *coll, const struct aq_coll_req *req,
+/** aq_coll_req_collect - copies all chunks of a step to dst. Every member has shared it. */
+void aq_coll_req_collect(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                          size_t step);
 
 /* --- entries of struct aq_coll_ops: core/aq_conduit.h --- */
 
-bool aq_shm_coll_serves(const struct aq_shm_coll *coll, const struct aq_coll_call *call);
-bool aq_shm_coll_is_open(const struct aq_shm_coll *coll);
-gex_Event_t aq_shm_coll_submit(struct aq_shm_coll *coll, const struct aq_coll_call *call);
-void aq_shm_coll_submit_part(struct aq_shm_coll *coll, const struct aq_coll_call *call,
+bool aq_shm_coll_serves(const struct aq_coll_local *coll, const struct aq_coll_call *call);
+bool aq_shm_coll_is_open(const struct aq_coll_local *coll);
+gex_Event_t aq_shm_coll_submit(struct aq_coll_local *coll, const struct aq_coll_call *call);
+void aq_shm_coll_submit_part(struct aq_coll_local *coll, const struct aq_coll_call *call,
                              struct aq_op *op, struct aq_coll_part *part);
-void aq_shm_coll_open_part(struct aq_shm_coll *coll, struct aq_coll_part *part);
+void aq_shm_coll_open_part(struct aq_coll_local *coll, struct aq_coll_part *part);
 unsigned aq_shm_coll_progress(void);
 
 #endif

@@ -38,7 +38,7 @@ static uint64_t aq_shm_area_blocks_at(uint32_t ranks)
  * touched. */
 uint64_t aq_shm_area_plan(uint32_t ranks, uint64_t at, struct aq_shm_layout *layout)
 {
-    layout->coll_areas = AQ_COLL_JOB_PLACES + (ranks <= 16 ? 16 : ranks <= 64 ? 8 : 4);
+    layout->coll_areas = AQ_COLL_JOB_AREAS + (ranks <= 16 ? 16 : ranks <= 64 ? 8 : 4);
     layout->coll_block = ranks <= 16 ? 32768 : ranks <= 64 ? 16384 : 4096;
     layout->coll_bytes =
         aq_shm_area_blocks_at(ranks) + (uint64_t)ranks * AQ_AREA_BLOCKS * layout->coll_block;
@@ -122,7 +122,7 @@ __attribute__((noinline)) bool aq_shm_area_look_done(struct aq_shm_area *area, u
 
 uint32_t aq_shm_area_take(void)
 {
-    for (uint32_t index = AQ_COLL_JOB_PLACES; index < aq_shm.layout.coll_areas; index++) {
+    for (uint32_t index = AQ_COLL_JOB_AREAS; index < aq_shm.layout.coll_areas; index++) {
         _Atomic uint32_t *taken = &aq_shm_area_head(index)->taken;
 
         /* acquire: pairs with the release in aq_shm_area_close() */
@@ -130,7 +130,7 @@ uint32_t aq_shm_area_take(void)
             && atomic_exchange_explicit(taken, 1, memory_order_acquire) == 0)
             return index;
     }
-    return AQ_COLL_NO_PLACE;
+    return AQ_COLL_NO_AREA;
 }
 
 void aq_shm_area_give_back(uint32_t index)

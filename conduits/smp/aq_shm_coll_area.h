@@ -31,7 +31,7 @@
 struct aq_shm_area_line {
     _Alignas(
         AQ_SHM_PAIR) _Atomic uint64_t posted; /* number of the step + 1 once the operand is there */
-    /* number of the step + 1 once this member's slice of the result is there */
+    /* number of the step + 1 once this member's chunk of the result is there */
     _Atomic uint64_t shared;
 #if GASNET_DEBUG
     uint64_t bytes; /* of the whole call that the step belongs to: equal on all members */
@@ -69,7 +69,7 @@ struct aq_shm_area {
 /* Plans the areas for a host's ranks, from an offset of the arena on. Returns their end. */
 uint64_t aq_shm_area_plan(uint32_t ranks, uint64_t at, struct aq_shm_layout *layout);
 
-/* Takes a free area for a new team, at one member. Returns its number, or AQ_COLL_NO_PLACE. An area
+/* Takes a free area for a new team, at one member. Returns its number, or AQ_COLL_NO_AREA. An area
  * that no member has opened can be returned. */
 uint32_t aq_shm_area_take(void);
 void aq_shm_area_give_back(uint32_t index);
@@ -124,7 +124,7 @@ static inline bool aq_shm_area_posted(const struct aq_shm_area *area, uint32_t m
 static inline bool aq_shm_area_shared(const struct aq_shm_area *area, uint32_t member,
                                       uint64_t number)
 {
-    /* acquire: the slice is there */
+    /* acquire: the chunk is there */
     return atomic_load_explicit(&aq_shm_area_line(area, member, number)->shared,
                                 memory_order_acquire)
            > number;

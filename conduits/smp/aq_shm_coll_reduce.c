@@ -2,8 +2,8 @@
  * aq_shm_coll_reduce.c - collectives through shared memory: reduction of the operands of a step.
  *
  * Small data: every member that receives the result combines all operands into its dst. From
- * AQ_SHM_SCATTER_MIN bytes and three members on, each member combines one slice of the operands, in
- * place in its own block, and shares it. The members that receive the result copy the slices, so
+ * AQ_SHM_SCATTER_MIN bytes and three members on, each member combines one chunk of the operands, in
+ * place in its own block, and shares it. The members that receive the result copy the chunks, so
  * every operand is read once.
  *
  * Order     the accumulated value is the right operand, and only that is written. Operators that do
@@ -17,7 +17,8 @@
 
 /* Combines all operands of a step, from the last to the first: the accumulated value is the right
  * operand, and only that is written. */
-void aq_coll_req_combine(const struct aq_shm_coll *coll, const struct aq_coll_req *req, size_t step)
+void aq_coll_req_combine(const struct aq_coll_local *coll, const struct aq_coll_req *req,
+                         size_t step)
 {
     const struct aq_coll_call *call = &req->call;
     const size_t bytes = aq_step_bytes(req, step);
@@ -32,8 +33,8 @@ void aq_coll_req_combine(const struct aq_shm_coll *coll, const struct aq_coll_re
                       call->cdata);
 }
 
-/* The same in rank order for a slice; the result replaces this member's operand. */
-static void aq_step_reduce_ordered(struct aq_shm_coll *coll, const struct aq_coll_req *req,
+/* The same in rank order for a chunk; the result replaces this member's operand. */
+static void aq_step_reduce_ordered(struct aq_coll_local *coll, const struct aq_coll_req *req,
                                    size_t step, size_t at, size_t bytes)
 {
     const struct aq_coll_call *call = &req->call;
@@ -54,9 +55,9 @@ static void aq_step_reduce_ordered(struct aq_shm_coll *coll, const struct aq_col
         memcpy(own, result, bytes);
 }
 
-/* Combines this member's slice of the next step, and shares it. Returns false if operands are
+/* Combines this member's chunk of the next step, and shares it. Returns false if operands are
  * missing. */
-bool aq_coll_req_share(struct aq_shm_coll *coll, struct aq_coll_req *req)
+bool aq_coll_req_share(struct aq_coll_local *coll, struct aq_coll_req *req)
 {
     const struct aq_coll_call *call = &req->call;
     const size_t step = req->shared;
@@ -88,7 +89,8 @@ bool aq_coll_req_share(struct aq_shm_coll *coll, struct aq_coll_req *req)
     return true;
 }
 
-void aq_coll_req_collect(const struct aq_shm_coll *coll, const struct aq_coll_req *req, size_t step)
+void aq_coll_req_collect(const struct aq_coll_local *coll, const struct aq_coll_req *req,
+                         size_t step)
 {
     char *dst = (char *)req->call.dst + step * req->chunk;
 

@@ -51,10 +51,10 @@ static uint32_t aq_shm_coll_area(struct aq_coll_team *team)
 }
 
 /* This member's view of an area; local as in aq_shm_area_open(). */
-static struct aq_shm_coll *aq_shm_coll_open(uint32_t area, uint32_t size, uint32_t me,
-                                            uint32_t *local)
+static struct aq_coll_local *aq_shm_coll_open(uint32_t area, uint32_t size, uint32_t me,
+                                              uint32_t *local)
 {
-    struct aq_shm_coll *coll = calloc(1, sizeof(*coll));
+    struct aq_coll_local *coll = calloc(1, sizeof(*coll));
 
     if (coll == NULL)
         aq_fatal("no memory for a team of %u members (%zu bytes)", size, sizeof(*coll));
@@ -63,31 +63,31 @@ static struct aq_shm_coll *aq_shm_coll_open(uint32_t area, uint32_t size, uint32
     return coll;
 }
 
-static struct aq_shm_coll *aq_shm_coll_make(struct aq_coll_team *team)
+static struct aq_coll_local *aq_shm_coll_make(struct aq_coll_team *team)
 {
     uint32_t *local, area;
 
     if (aq_shm.arena == NULL || team->size == 1 || (local = aq_shm_coll_locals(team)) == NULL)
         return NULL;
     area = aq_shm_coll_area(team);
-    if (area == AQ_COLL_NO_PLACE) {
+    if (area == AQ_COLL_NO_AREA) {
         free(local);
         return NULL;
     }
     return aq_shm_coll_open(area, team->size, team->rank, local);
 }
 
-static struct aq_shm_coll *aq_shm_coll_make_local(const struct aq_coll_team *team, uint32_t place)
+static struct aq_coll_local *aq_shm_coll_make_local(const struct aq_coll_team *team, uint32_t area)
 {
     const struct aq_coll_ring *ring = &team->levels->local;
     uint32_t *local = aq_shm_coll_table(ring->size);
 
     for (gex_Rank_t i = 0; i < ring->size; i++)
         local[i] = aq_job_find_local(aq_coll_jobrank(team, aq_ring_rank(ring, i)));
-    return aq_shm_coll_open(place, ring->size, ring->me, local);
+    return aq_shm_coll_open(area, ring->size, ring->me, local);
 }
 
-static void aq_shm_coll_free(struct aq_shm_coll *coll)
+static void aq_shm_coll_free(struct aq_coll_local *coll)
 {
     aq_shm_coll_quiesce(coll);
     aq_shm_area_close(&coll->area, coll->next_step);

@@ -13,8 +13,8 @@
 
 #define AQ_SHM_BLOCKS_LAZY 4 /* blocks out before a sender looks for finished ones */
 
-/* Take back the blocks of messages that the receiver is done with, and count the room. tx->lock is
- * held. */
+/* Take back the blocks of messages that the receiver is done with, and count the free slots.
+ * tx->lock is held. */
 static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
 {
     /* acquire: pairs with aq_shm_rx_give_back(); the handlers' reads are over */
@@ -207,7 +207,7 @@ static inline bool aq_shm_tx_has_space(struct aq_shm_tx *tx)
 }
 
 /* Set a slot aside for a message that will be made later, and let go of tx->lock. False if there is
- * none. Other senders just find less room. Its owner waits for nothing before it comes back, so
+ * none. Other senders just find fewer slots. Its owner waits for nothing before it comes back, so
  * that a channel is never kept full by more than copies that are being made. */
 static bool aq_shm_tx_reserve(struct aq_shm_tx *tx)
 {
@@ -232,7 +232,7 @@ static void aq_shm_tx_claim(struct aq_shm_tx *tx)
 }
 
 /* Where the next message goes. A channel that is known to be empty stays where it is; but replies
- * move on until they are where the requests are, and now and then everybody does: so that no
+ * move on until they are where the requests are, and now and then both channels do: so that no
  * slot keeps a number for so long that numbers have come round to it. tx->lock is held. */
 static inline struct aq_shm_slot *aq_shm_tx_slot(const struct aq_shm_tx *tx, int channel)
 {
@@ -371,7 +371,8 @@ void aq_shm_am_free(bool is_reply, const struct aq_am_buffer *buffer)
     aq_shm_block_release(is_reply, (uint16_t)buffer->own);
 }
 
-/* First contact, no room at first sight, many arguments, a lock that is held: the general way. */
+/* First contact, no free slot at first sight, many arguments, a lock that is held: the general
+ * way. */
 static __attribute__((noinline, cold)) int aq_shm_am_short_slow(gex_Rank_t jobrank, bool is_reply,
                                                                 uint8_t handler, unsigned nargs,
                                                                 const gex_AM_Arg_t *args)

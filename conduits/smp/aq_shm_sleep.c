@@ -1,23 +1,24 @@
 /*
- * aq_shm_sleep.c - sleeping in the kernel until somebody of this neighborhood, or the network,
- * brings work.
+ * aq_shm_sleep.c - sleeping in the kernel until a local rank or the network brings work.
  *
  * A rank that wants to sleep says so in its control line; whoever gives it something looks at
- * that line afterwards and rings. Between "give" and "look" a full fence would be needed, in
+ * that line afterwards and wakes it. Between "give" and "look" a full fence would be needed, in
  * every message; instead the sleeper pays for both sides with membarrier(), which makes every
  * running thread of the job pass a fence before the sleeper looks one last time.
  *
  * With shared memory alone sleepers wait on the wake-up count, a futex. A futex and sockets cannot
  * be waited for together. So where a conduit has sockets, one thread of the sleepers, the listener,
- * sleeps in poll() on them and on a datagram socket of its own, to which who rings sends a byte;
+ * sleeps in poll() on them and on a datagram socket of its own, to which a waker sends a byte;
  * the others wait on the wake-up count, which the listener raises when it wakes.
  *
  * Owns      the listener's socket, under an abstract name made of the host's secret key: no path,
- *           nothing to leave behind; whoever guesses the name can wake us, and no more than that
- * Threads   any; several threads of a rank may sleep, on one bell
- * Promise   a sleeper that found the wake-up count unchanged wakes when it is rung: a waker changes
- *           the wake-up count before it looks for a listener, a listener announces itself before it
- *           looks at the bell; the byte stays in the socket until a listener has taken it
+ *           nothing to leave behind; a process that guesses the name can wake this rank, and no
+ *           more
+ * Threads   any; several threads of a rank may sleep, on one wake-up count
+ * Promise   a sleeper that found the wake-up count unchanged wakes when it is raised: a waker
+ *           raises the wake-up count before it looks for a listener, a listener announces itself
+ *           before it looks at the count; the byte stays in the socket until a listener has taken
+ *           it
  * Uses      futex, membarrier, Unix sockets. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -56,7 +57,7 @@ static bool aq_shm_has_membarrier AQ_JOB_STATE;
 static struct {
     struct pollfd fds[AQ_SLEEP_FDS];
     nfds_t count;        /* 0: sleepers wait on the wake-up count alone */
-    int sender;          /* rings other ranks' listeners; -1 until somebody listens */
+    int sender;          /* wakes other ranks' listeners; -1 until a thread listens */
     atomic_flag listens; /* some thread is the listener */
 } aq_sleep AQ_JOB_STATE = { .sender = -1, .listens = ATOMIC_FLAG_INIT };
 
@@ -140,9 +141,9 @@ static void aq_sleep_on_futex(uint32_t wakeup, uint64_t max_ns)
 
 static void aq_sleep_wake_futex(struct aq_shm_control *control)
 {
-    /* seq_cst: the new bell comes before the look for a listener, as the listener's announcement
-     * comes before its look at the wake-up count; and what was given is visible to whoever sees the
-     * new count */
+    /* seq_cst: the new wake-up count comes before the look for a listener, as the listener's
+     * announcement comes before its look at the wake-up count; and what was given is visible to
+     * whoever sees the new count */
     atomic_fetch_add_explicit(&control->wakeup, 1, memory_order_seq_cst);
     syscall(SYS_futex, &control->wakeup, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -202,7 +203,8 @@ __attribute__((noinline, cold)) int aq_shm_wake(struct aq_shm_control *control)
     if (aq_sleep.sender >= 0
         && atomic_load_explicit(&control->listening, memory_order_seq_cst) != 0) {
         len = aq_sleep_address(aq_shm.jobrank_of[control - aq_shm_control(0)], &address);
-        /* fails if its queue is full, and then it has a byte to wake by; or if it is gone */
+        /* fails if its queue is full, and then it has a byte to wake by; or if the rank has
+         * ended */
         (void)!sendto(aq_sleep.sender, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
                       (struct sockaddr *)&address, len);
     }

@@ -55,7 +55,7 @@ static int aq_smp_notify_wait(gex_Rank_t rank, gex_Flags_t flags)
         return AQ_OK;
     if ((flags & GEX_FLAG_IMMEDIATE) != 0)
         return AQ_RETRY;
-    waiter.unrung = 1;
+    waiter.no_wakeup = 1;
     do
         aq_wait_step(&waiter);
     while (!aq_job.remote->may_notify());

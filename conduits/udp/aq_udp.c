@@ -5,7 +5,7 @@
  * UDP socket. aq_udp.h lists the files; aq_udp_link.c explains how datagrams become reliable.
  *
  * Polling   a receive call costs about 5 times as much as a poll of shared memory. While local
- *           ranks send, most polls skip the socket. The poll right after a send that waits to be
+ *           ranks send, core leaves most polls out. The poll right after a send that waits to be
  *           coalesced (aq_udp_peer_queued()) does nothing; the next poll flushes it
  * Threads   any
  * Uses      other/spawn, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause

@@ -177,8 +177,8 @@ extern struct aq_udp aq_udp;
 
 /* --- the end (aq_udp_end.c) --- */
 
-/* One round of what keeps the other side going, without handlers; leaving: peers that are gone
- * count for nothing. True: all is acknowledged. */
+/* One round of what keeps the other side going, without handlers; leaving: peers that have
+ * disconnected count for nothing. True: all is acknowledged. */
 bool aq_udp_drain_once(bool leaving);
 void aq_udp_exit(uint64_t max_ns);
 void aq_udp_fini(void);
@@ -227,7 +227,7 @@ void aq_udp_peers_fini(void);
 void aq_udp_flush(uint64_t now_ns);
 /* Serves the timers that are due. */
 void aq_udp_timers(uint64_t now_ns);
-/* Sends every acknowledgement that is owed: this rank may not poll for a while. */
+/* Sends every acknowledgement that is pending: this rank may not poll for a while. */
 void aq_udp_flush_acks(uint64_t now_ns);
 /* Records that the network reports an address as unreachable or its port as closed. quoted is the
  * hash of the datagram that the report quotes, or 0. Any context. */
@@ -361,7 +361,7 @@ void aq_udp_inject_fini(void);
 uint8_t *aq_udp_buf_take(size_t size);
 size_t aq_udp_buf_size(const uint8_t *buf);
 void aq_udp_buf_give(uint8_t *buf);
-/* The job has ended: free those that nobody has. */
+/* The job has ended: returns the memory of those that are free. */
 void aq_udp_buf_fini(void);
 
 #endif

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #define AQ_UDP_CHECK_PROBES 8u /* probes whose hashes are kept */
-/* time for the news of a job's end to arrive first */
+/* time for the notice of the shutdown to arrive first */
 #define AQ_UDP_REFUSED_NS     UINT64_C(5000000000)
 #define AQ_UDP_UNREACHABLE_NS UINT64_C(10000000000)
 

@@ -149,7 +149,7 @@ struct aq_udp_link {
     uint64_t ts_echo_ns; /* when it came */
     /* of the last datagram received, sent; 0: never */
     uint64_t last_seen_ns, sent_ns;
-    /* since when the peer owes an answer; 0: it owes none */
+    /* since when an answer of the peer is pending; 0: none is */
     uint64_t silent_ns;
     uint64_t ack_ns, loss_ns, probe_ns, retry_ns; /* deadlines; 0: none */
     uint32_t probes;                              /* probes since the peer's last datagram */
@@ -169,7 +169,7 @@ static inline uint64_t aq_udp_tick(uint64_t now_ns)
     return now_ns >> 10;
 }
 
-/** aq_udp_link_init - room: bytes that the peer may have in flight to this rank. Allocates nothing
+/** aq_udp_link_init - rwnd: bytes that the peer may have in flight to this rank. Allocates nothing
  * yet. */
 void aq_udp_link_init(struct aq_udp_link *link, const struct aq_udp_link_config *config,
                       const struct aq_udp_link_ops *ops, void *owner, uint32_t src, uint32_t dst,
@@ -206,7 +206,7 @@ void aq_udp_link_move_bodies(struct aq_udp_link *link, enum aq_udp_channel chann
  * acknowledgements. */
 void aq_udp_link_pump(struct aq_udp_link *link, uint64_t now_ns);
 
-/** aq_udp_link_ack - sends an acknowledgement if one is owed, due or not. */
+/** aq_udp_link_ack - sends an acknowledgement if one is pending, due or not. */
 void aq_udp_link_ack(struct aq_udp_link *link, uint64_t now_ns);
 
 /** aq_udp_link_disconnect - tells the peer that this rank shuts down. */

@@ -358,8 +358,8 @@ void aq_udp_link_placed(struct aq_udp_link *link, uint64_t seq)
     aq_udp_channel_placed(&link->rx[AQ_UDP_RMA], seq);
 }
 
-/* Records that an acknowledgement is owed within delay. */
-static void aq_udp_link_owe(struct aq_udp_link *link, uint64_t now_ns, uint64_t delay)
+/* Records that an acknowledgement is due within delay. */
+static void aq_udp_link_ack_within(struct aq_udp_link *link, uint64_t now_ns, uint64_t delay)
 {
     if (link->ack_ns == 0 || link->ack_ns > now_ns + delay)
         link->ack_ns = now_ns + delay;
@@ -385,7 +385,7 @@ static enum aq_udp_verdict aq_udp_channel_claim(struct aq_udp_link *link,
         || link->unacked_bytes >= AQ_UDP_ASK_BYTES)
         link->ack_now = true;
     else
-        aq_udp_link_owe(link, now_ns, link->config->ack_delay_ns);
+        aq_udp_link_ack_within(link, now_ns, link->config->ack_delay_ns);
     return AQ_UDP_NEW;
 }
 
@@ -425,7 +425,7 @@ enum aq_udp_verdict aq_udp_link_receive(struct aq_udp_link *link, uint64_t now_n
         if (!aq_udp_link_is_again(link, header->ts, now_ns))
             return AQ_UDP_DUPLICATE;
         aq_udp_link_learn(link, header, datagram, len, true, now_ns);
-        aq_udp_link_owe(link, now_ns, link->config->ack_delay_ns / 4);
+        aq_udp_link_ack_within(link, now_ns, link->config->ack_delay_ns / 4);
         return AQ_UDP_DUPLICATE;
     }
     if (seq - rx->next >= AQ_UDP_WINDOW) {

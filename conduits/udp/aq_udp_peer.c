@@ -7,11 +7,11 @@
  *
  * Lost      silence is no evidence: a rank that computes for an hour does not poll and does not
  *           answer. The evidence comes from the network. The peer's host refuses datagrams when the
- *           process is gone (ICMP port unreachable); routers and neighbors do so when the host is
- *           gone. aq_udp_check.h says which of these notes are believed. A rank that shut down in
- *           order and whose disconnect was lost looks the same, and a launcher reports a lost rank
- *           more precisely. Refusals must therefore follow each other for AQ_UDP_REFUSED_NS while
- *           something is unacknowledged, and the job must not be shutting down by then. An
+ *           process has ended (ICMP port unreachable); routers and neighbors do so when the host
+ *           is down. aq_udp_check.h says which of these notes are believed. A rank that shut down
+ *           in order and whose disconnect was lost looks the same, and a launcher reports a lost
+ *           rank more precisely. Refusals must therefore follow each other for AQ_UDP_REFUSED_NS
+ *           while something is unacknowledged, and the job must not be shutting down by then. An
  *           unreachable host has AQ_UDP_UNREACHABLE_NS to come back. A host that stops without any
  *           note is detected by the launcher's heartbeats. Silence counts only if the user sets
  *           GASNET_REQUESTTIMEOUT_MAX, which says that all ranks poll that often
@@ -430,7 +430,8 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
     aq_udp_peer_look_at_notes(peer, now_ns);
     lost = aq_udp_check_lost(&peer->check);
     if (lost == AQ_UDP_NOTE_REFUSED)
-        aq_udp_peer_lost(peer, "its process is gone: nobody listens", peer->check.begun_ns, now_ns);
+        aq_udp_peer_lost(peer, "its process has ended: its port is closed", peer->check.begun_ns,
+                         now_ns);
     else if (lost == AQ_UDP_NOTE_UNREACHABLE)
         aq_udp_peer_lost(
             peer,
@@ -443,7 +444,7 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
         && now_ns > link->silent_ns + AQ_NEVER_SEEN_NS)
         aq_udp_peer_lost(
             peer,
-            "never heard of, though ssh or the launcher reaches its host: a packet filter may "
+            "never answered, though ssh or the launcher reaches its host: a packet filter may "
             "drop UDP between the hosts, or GASNET_UDP_INTERFACE should name another network; no "
             "answer",
             link->silent_ns, now_ns);

@@ -231,8 +231,8 @@ static void aq_udp_rma_acked_frames(const struct aq_udp_tx *tx)
             aq_op_end((struct aq_op *)(uintptr_t)frame.cookie, GEX_EC_PUT, 1);
 }
 
-/* Reports a put whose target disconnected before it acknowledged the put. Nothing else is owed to a
- * disconnected peer. */
+/* Reports a put whose target disconnected before it acknowledged the put. Nothing else is pending
+ * for a disconnected peer. */
 static void aq_udp_rma_look_abandoned(const struct aq_udp_peer *peer, const struct aq_udp_tx *tx)
 {
     const struct aq_udp_xfer *xfer = tx->tag;
@@ -261,11 +261,11 @@ void aq_udp_rma_acked(struct aq_udp_peer *peer, struct aq_udp_tx *tx)
 /* Waits while too many transfers are queued, and serves what arrives. */
 static int aq_udp_rma_wait(struct aq_udp_peer *peer, gex_Flags_t flags)
 {
-    struct aq_waiter waiter = AQ_WAITER_INIT("room for a transfer", peer->rank);
+    struct aq_waiter waiter = AQ_WAITER_INIT("space for a transfer", peer->rank);
 
     if ((flags & GEX_FLAG_IMMEDIATE) != 0)
         return AQ_RETRY;
-    waiter.unrung = 1;
+    waiter.no_wakeup = 1;
     for (;;) {
         bool full;
 

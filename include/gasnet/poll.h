@@ -28,16 +28,16 @@ AQ_PUBLIC int gasnet_set_waitmode(int wait_mode);
  * longer nothing came, the more it gives way: pause, yield, sleep until there is work.
  * A waiter starts as AQ_WAITER_INIT. */
 struct aq_waiter {
-    uint32_t idle;    /* steps since something arrived */
-    uint32_t asleep;  /* announced as a sleeper: the next idle step sleeps */
-    uint32_t unrung;  /* 1: nobody rings when this wait is over: sleep but briefly; further bits
-                       * are the library's */
-    uint32_t wakeup;  /* the wake-up's value when that was announced */
-    gex_Rank_t peer;  /* who could end the wait, or GEX_RANK_INVALID */
-    uint64_t since;   /* when the waiting began, ns; 0 until first asked for */
-    const char *what; /* what is waited for, for the stall report */
-    uint64_t began;   /* when a step first found nothing, ns; 0 unless it is traced */
-    uint64_t idled;   /* the same; 0 unless a service thread watches */
+    uint32_t idle;      /* steps since something arrived */
+    uint32_t asleep;    /* announced as a sleeper: the next idle step sleeps */
+    uint32_t no_wakeup; /* 1: the end of this wait sends no wake-up, so sleeps are short; further
+                         * bits are the library's */
+    uint32_t wakeup;    /* the wake-up's value when that was announced */
+    gex_Rank_t peer;    /* who could end the wait, or GEX_RANK_INVALID */
+    uint64_t since;     /* when the waiting began, ns; 0 until first asked for */
+    const char *what;   /* what is waited for, for the stall report */
+    uint64_t began;     /* when a step first found nothing, ns; 0 unless it is traced */
+    uint64_t idled;     /* the same; 0 unless a service thread watches */
 };
 #define AQ_WAITER_INIT(what_, peer_)      \
     {                                     \

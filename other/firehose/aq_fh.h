@@ -4,23 +4,23 @@
  *
  * Each rank lets its peers have references to AQ_ENV_FIREHOSE_M bytes of its memory, wherever it
  * is. Each peer has a quota of that and decides by itself which pages its references cover. A
- * region of pages that a peer has a reference to (a firehose) stays pinned until the peer gives the
- * reference up, so a transfer to it needs no message: a hit. A miss costs one round trip (a move):
- * the initiator gives up regions that it no longer uses and gets the key of the new one; the first
- * bytes of the transfer travel with the message. Regions without references stay pinned as victims
- * while there is space (AQ_ENV_FIREHOSE_MAXVICTIM_M), oldest evicted first. The sources and
- * destinations of own transfers use the same space.
+ * region of pages that a peer has a reference to (a firehose) stays registered until the peer gives
+ * the reference up, so a transfer to it needs no message: a hit. A miss costs one round trip (a
+ * move): the initiator gives up regions that it no longer uses and gets the key of the new one; the
+ * first bytes of the transfer travel with the message. Regions without references stay registered
+ * as victims while there is space (AQ_ENV_FIREHOSE_MAXVICTIM_M), oldest evicted first. The sources
+ * and destinations of own transfers use the same space.
  *
  * A transfer     aq_fh_remote() for the peer's memory, then aq_fh_local() for the local memory: in
  *                this order, since transfers that have one and wait for the other could otherwise
  *                wait for each other in a circle. Each returns a hold, of at least the first byte.
  *                The caller transfers what both cover, releases both, and goes on
  * Owns           regions, holds and tables; one struct aq_fh belongs to one rank
- * Threads        any, in par; done() and the pin and unpin operations run without a lock
- * Promise        pinned bytes never exceed the two budgets. A region is unpinned exactly once, and
- *                while nothing uses it. Serving a peer's move waits for nothing. A hit takes
- *                constant time
- * Uses           base/aq_lock.h, base/aq_rc.h; the caller sends messages and pins (struct
+ * Threads        any, in par; done() and the reg and dereg operations run without a lock
+ * Promise        registered bytes never exceed the two budgets. A region is deregistered exactly
+ *                once, and while nothing uses it. Serving a peer's move waits for nothing. A hit
+ *                takes constant time
+ * Uses           base/aq_lock.h, base/aq_rc.h; the caller sends messages and registers (struct
  *                aq_fh_ops)
  * See            docs/design/firehose.md
  */
@@ -37,22 +37,22 @@
 
 #define AQ_FH_RAILS       4 /* keys of a region: one for each device that a conduit uses */
 #define AQ_FH_PAGE        4096u
-#define AQ_FH_CHUNK_PAGES 1024u /* the largest chunk of overlapped pinning */
+#define AQ_FH_CHUNK_PAGES 1024u /* the largest chunk of overlapped registration */
 /* no message, and no answer, is longer; config.message may say less */
 #define AQ_FH_MESSAGE 4096u
 
 struct aq_fh;
 struct aq_fh_region;
 
-/* The result of pinning. */
+/* The result of registration. */
 struct aq_fh_reg {
-    void *handle;              /* the conduit's: local keys, what unpin needs */
+    void *handle;              /* the conduit's: local keys, what dereg needs */
     uint32_t key[AQ_FH_RAILS]; /* for peers; sent as they are */
 };
 
-/* What a conduit provides. Pinning works on whole pages. */
+/* What a conduit provides. Registration works on whole pages. */
 struct aq_fh_ops {
-    /* Pin and register [addr, addr+len); write: for transfers that write to it too, else it may be
+    /* Register [addr, addr+len); write: for transfers that write to it too, else it may be
      * read-only memory. AQ_OK, or negative without a log line: memory that is not there, or the
      * limit of locked memory. */
     int (*reg)(void *arg, uintptr_t addr, size_t len, bool write, struct aq_fh_reg *reg_out);
@@ -71,8 +71,8 @@ struct aq_fh_memmon {
     /* Returns when everything that was unsettled at the call has reached aq_fh_invalidate(). Any
      * thread, no lock held. */
     void (*settle)(struct aq_fh_memmon *memmon);
-    /* Before [addr, addr+len) is pinned: from now on changes to it are noticed. AQ_OK; negative:
-     * changes cannot be noticed, and the region is unpinned after its first use. */
+    /* Before [addr, addr+len) is registered: from now on changes to it are noticed. AQ_OK;
+     * negative: changes cannot be noticed, and the region is deregistered after its first use. */
     int (*cover)(struct aq_fh_memmon *memmon, uintptr_t addr, size_t len);
     /* Is a change under way that is not counted in `unsettled` yet? A system call, made before
      * `unsettled` is read; NULL: there is never one. */
@@ -97,7 +97,7 @@ struct aq_fh_config {
 void aq_fh_limit_local(struct aq_fh *fh, uint64_t local_bytes);
 
 /** aq_fh_limit_remote - peers get references to memory in [start, end) only, whole pages; before
- * the first move of a peer. Beyond it they are told that it cannot be pinned. */
+ * the first move of a peer. Beyond it they are told that it cannot be registered. */
 void aq_fh_limit_remote(struct aq_fh *fh, uintptr_t start, uintptr_t end);
 
 /** aq_fh_open - a rank's manager. arg is passed to the operations. AQ_OK, or negative and
@@ -108,13 +108,13 @@ int aq_fh_open(const struct aq_fh_config *config, const struct aq_fh_ops *ops, v
 /** aq_fh_max_chunk - what a large transfer may ask for at once: for aq_fh_chunk(). */
 size_t aq_fh_max_chunk(const struct aq_fh *fh);
 
-/** aq_fh_close - unpin everything and free; no transfer is under way and no message arrives any
- * more. */
+/** aq_fh_close - deregister everything and free; no transfer is under way and no message arrives
+ * any more. */
 void aq_fh_close(struct aq_fh *fh);
 
 /* --- transfers --- */
 
-/* A part of memory that stays pinned until aq_fh_release(). */
+/* A part of memory that stays registered until aq_fh_release(). */
 struct aq_fh_hold {
     uintptr_t addr;              /* as asked for */
     size_t len;                  /* at least 1, at most as asked for */
@@ -124,16 +124,17 @@ struct aq_fh_hold {
 
 /**
  * aq_fh_local - hold memory of this process, for as much of [addr, addr+nbytes) as one region
- * covers; pins it if need be.
+ * covers; registers it if need be.
  * write     the device writes to it (destination of a get), else it only reads
  * Context   any thread, no lock held
  * Returns AQ_OK; AQ_RETRY if transfers under way use all the space: poll, try again; negative (not
- * logged): the memory cannot be pinned, transfer through a buffer instead.
+ * logged): the memory cannot be registered, transfer through a buffer instead.
  */
 int aq_fh_local(struct aq_fh *fh, uintptr_t addr, size_t nbytes, bool write,
                 struct aq_fh_hold *hold_out);
 
-/** aq_fh_local_chunk - the same, but what is not pinned yet is pinned up to chunk bytes only. */
+/** aq_fh_local_chunk - the same, but what is not registered yet is registered up to chunk bytes
+ * only. */
 int aq_fh_local_chunk(struct aq_fh *fh, uintptr_t addr, size_t nbytes, size_t chunk, bool write,
                       struct aq_fh_hold *hold_out);
 
@@ -154,7 +155,7 @@ struct aq_fh_request {
                                             * sends no request */
     void *arg;         /* the caller's */
     /* The result. */
-    /* in done(): AQ_OK; AQ_RETRY: ask again; negative: the peer cannot pin it, use messages */
+    /* in done(): AQ_OK; AQ_RETRY: ask again; negative: the peer cannot register it, use messages */
     int rc;
     size_t carried;             /* bytes from addr on that were transferred by the miss */
     struct aq_fh_hold hold;     /* of what follows them; region NULL if that is nothing */
@@ -172,10 +173,11 @@ int aq_fh_remote(struct aq_fh *fh, struct aq_fh_request *request);
 /** aq_fh_release - end a hold, when the device is done with the memory. Any thread and context. */
 void aq_fh_release(struct aq_fh *fh, struct aq_fh_hold *hold);
 
-/* Overlapped pinning: a large transfer asks for AQ_FH_WHOLE, up to which one call for all is as
- * fast, then for twice as much each time, so that it pins a chunk while the device transfers the
- * one before. Chunks stay, and every transfer that crosses their ends goes in as many requests:
- * smaller ones would cost later transfers more than they save this one. Start with { 0 }. */
+/* Overlapped registration: a large transfer asks for AQ_FH_WHOLE, up to which one call for all is
+ * as fast, then for twice as much each time, so that it registers a chunk while the device
+ * transfers the one before. Chunks stay, and every transfer that crosses their ends goes in as many
+ * requests: smaller ones would cost later transfers more than they save this one. Start with { 0
+ * }. */
 #define AQ_FH_WHOLE ((size_t)64 << 10)
 struct aq_fh_chunks {
     size_t next;
@@ -214,7 +216,7 @@ void aq_fh_progress(struct aq_fh *fh);
 /* The part of struct aq_fh that inline functions look at. */
 struct aq_fh_head {
     atomic_uint work;      /* messages that wait to be sent */
-    atomic_uint recalls;   /* regions whose memory has gone, with references of peers */
+    atomic_uint recalls;   /* regions of unmapped memory, with references of peers */
     atomic_uint peer_refs; /* local regions with references of peers */
     struct aq_fh_memmon *memmon;
 };
@@ -275,12 +277,12 @@ static inline void aq_fh_settle(struct aq_fh *fh)
         memmon->settle(memmon);
 }
 
-/* --- memory that has gone --- */
+/* --- unmapped memory --- */
 
 /**
  * aq_fh_invalidate - the program has unmapped, moved, or given back the pages of [addr,
  * addr+nbytes): no transfer that begins after this call uses a registration made before. Regions
- * are unpinned when the last transfer and the last peer have let go. In seq the client's thread
+ * are deregistered when the last transfer and the last peer have let go. In seq the client's thread
  * only: the memory monitor calls it in settle(). Not in a signal handler.
  */
 void aq_fh_invalidate(struct aq_fh *fh, uintptr_t addr, size_t nbytes);

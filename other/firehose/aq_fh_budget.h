@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_budget.h - how the memory (or the regions) that may be pinned is divided: references of
+ * aq_fh_budget.h - how the memory (or the regions) that may be registered is divided: references of
  * peers, and the rest. Uses nothing.
  */
 #ifndef AQ_FH_BUDGET_H

@@ -229,7 +229,7 @@ static int aq_fh_events_start(struct aq_fh_events *events)
     return error;
 }
 
-/* --- proof at start --- */
+/* --- verification at start --- */
 
 /* What one event says of the test; its bit, or 0 if it is not as it must be. */
 static unsigned aq_fh_events_check(struct aq_fh_events *events, const struct uffd_msg *msg)

@@ -6,14 +6,14 @@
  * (own transfers, and references of peers), and one table for each peer, of that peer's memory that
  * this rank has references to.
  *
- * A region       FREE -> MAKING (being pinned, or asked for) -> READY -> STALE (in no table any
+ * A region       FREE -> MAKING (being registered, or asked for) -> READY -> STALE (in no table any
  *                more; freed when its last use ends). MAKING and READY regions are in the index. A
  *                region whose memory cannot be monitored is STALE as soon as it is made, so that
  *                only the transfer that asked for it uses it
  * Local charge   a local region counts against local_bytes while own transfers use it or while it
  *                has no references, and against the quota of each peer with a reference to it: so
- *                the two budgets bound what is pinned
- * Locks          one at a time; pin, unpin, request, the memory monitor and done() are called with
+ *                the two budgets bound what is registered
+ * Locks          one at a time; reg, dereg, request, the memory monitor and done() are called with
  *                none
  */
 #ifndef AQ_FH_INTERNAL_H
@@ -23,7 +23,7 @@
 #include "other/firehose/aq_fh.h"
 
 #define AQ_FH_GRANULE_SHIFT \
-    16 /* regions are found by 64 KiB pieces: a chain has 16 of one page at most */
+    16 /* regions are found by 64 KiB granules: a chain has 16 of one page at most */
 #define AQ_FH_GRANULE   ((uintptr_t)1 << AQ_FH_GRANULE_SHIFT)
 #define AQ_FH_SLOT_BITS 20 /* of an id; the rest tells one use of the slot from the next */
 #define AQ_FH_SLOTS_MAX (1u << AQ_FH_SLOT_BITS)
@@ -211,34 +211,34 @@ struct aq_fh_plan aq_fh_plan_make(const struct aq_fh_index *index, uintptr_t add
 /* Reduce the plan to what is asked for, and of that to space bytes. */
 void aq_fh_plan_cut(struct aq_fh_plan *plan, uint64_t space);
 
-/* --- aq_fh_reg.c: pinning, and what may be unpinned; local lock, unless said otherwise --- */
+/* --- aq_fh_reg.c: registration, eviction; local lock, unless said otherwise --- */
 
-/* Regions to be unpinned once the lock is released; until then they count. */
+/* Regions to be deregistered once the lock is released; until then they count. */
 struct aq_fh_pending {
     struct aq_fh_list list;
     uint64_t charge; /* to be taken off the local charge when that is done */
     uint32_t regions;
 };
 
-/* Evict victims until the local budget has space for size; they count until they are unpinned.
+/* Evict victims until the local budget has space for size; they count until they are deregistered.
  * False: transfers use it all. */
 bool aq_fh_make_space(struct aq_fh *fh, uint64_t size, struct aq_fh_pending *pending);
 /* Charge a local region against the local budget. If victims have to go it takes over their charge
- * while they are still pinned, so it must not be pinned, or count elsewhere too, until they are
- * unpinned. False: transfers use it all. */
+ * while they are still registered, so it must not be registered, or count elsewhere too, until they
+ * are deregistered. False: transfers use it all. */
 bool aq_fh_charge(struct aq_fh *fh, struct aq_fh_region *region, struct aq_fh_pending *pending);
-/* A region was charged and will not be pinned after all: what it took over from victims counts
- * until they are unpinned, with the rest. */
+/* A region was charged and will not be registered after all: what it took over from victims counts
+ * until they are deregistered, with the rest. */
 void aq_fh_charge_back(struct aq_fh_region *region, struct aq_fh_pending *pending);
 void aq_fh_uncharge(struct aq_fh *fh, struct aq_fh_region *region);
-/* A region without holds is to be unpinned. */
+/* A region without holds is to be deregistered. */
 void aq_fh_pending_add(struct aq_fh *fh, struct aq_fh_region *region,
                        struct aq_fh_pending *pending);
-/* Without the lock: unpin them. */
+/* Without the lock: deregister them. */
 void aq_fh_dereg_pending(struct aq_fh *fh, struct aq_fh_pending *pending);
-/* Without the lock: pin as planned a region that is in the index as MAKING. On AQ_OK it is READY,
- * or STALE to be used once, and the lock is held; on AQ_RETRY (its memory has gone meanwhile) and
- * negative it is gone, and the lock is not held. */
+/* Without the lock: register as planned a region that is in the index as MAKING. On AQ_OK it is
+ * READY, or STALE to be used once, and the lock is held; on AQ_RETRY (its memory was unmapped
+ * meanwhile) and negative it is freed, and the lock is not held. */
 int aq_fh_reg_region(struct aq_fh *fh, struct aq_fh_region *region, const struct aq_fh_plan *plan,
                      bool write);
 

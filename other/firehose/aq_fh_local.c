@@ -5,7 +5,7 @@
  * A region that peers have references to serves own transfers too, and counts against the local
  * budget while it does.
  *
- * Threads   any; a thread that needs a region which another thread is pinning gets AQ_RETRY
+ * Threads   any; a thread that needs a region which another thread is registering gets AQ_RETRY
  * Uses      aq_fh_internal.h
  */
 #include "other/firehose/aq_fh_internal.h"
@@ -98,8 +98,8 @@ static int aq_fh_local_miss(struct aq_fh *fh, uintptr_t addr, size_t nbytes, boo
 }
 
 /* Local lock, which the call releases: an own transfer starts to use a region with references. The
- * region is pinned, and its peers may give it up for something else at any time: so victims are
- * unpinned before the region is charged in their place, and the address is looked up again.
+ * region is registered, and its peers may give it up for something else at any time: so victims are
+ * deregistered before the region is charged in their place, and the address is looked up again.
  * AQ_OK; AQ_FH_LOOK_AGAIN; AQ_RETRY: transfers use the budget; AQ_ERR_RESOURCE: the region is
  * larger than the local budget, as a region of a peer's quota may be. */
 static int aq_fh_local_share(struct aq_fh *fh, struct aq_fh_region *region, uintptr_t addr,

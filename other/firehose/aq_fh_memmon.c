@@ -10,17 +10,17 @@
  *           there
  * Uses      aq_fh_events.h, aq_fh_permanent.h, aq_fh_vma.h, aq_fh_ranges.h, base/aq_lock.h
  *
- * The argument. A region enters firehose's table, then is covered, then pinned. Each use starts
+ * The argument. A region enters firehose's table, then is covered, then registered. Each use starts
  *   with settling.
- *   - Changed before it was covered: it is pinned afterwards, with its pages as they are then.
+ *   - Changed before it was covered: it is registered afterwards, with its pages as they are then.
  *   - Changed later: the mapping is armed, and the change is noticed (see aq_fh_events.c). Settling
- *     drops the region before the next use, also one in use or being pinned. Which mapping is armed
- *     is checked once more after arming, so that a mapping that came in between is not taken for
- *     the one that was asked about.
+ *     drops the region before the next use, also one in use or being registered. Which mapping is
+ *     armed is checked once more after arming, so that a mapping that came in between is not taken
+ *     for the one that was asked about.
  *   - Memory whose changes make no event is not kept: shared memory (another process can cut the
  *     file or punch holes into it; shmdt makes no event), file mappings (the same) except programs'
  *     own data, devices.
- *   - Emptying (MADV_DONTNEED) makes its event before the pages go. A region pinned between the
+ *   - Emptying (MADV_DONTNEED) makes its event before the pages go. A region registered between the
  *     event and the emptying would hold pages that go. So emptied memory is doubtful for
  *     AQ_FH_MEMMON_LINGER_NS, and regions there are not kept. In that time the kernel only has to
  *     take a lock and walk page tables. When the doubt ends that lock is taken once for writing, by
@@ -174,7 +174,7 @@ static void aq_fh_memmon_catch_up(struct aq_fh_memmon_impl *impl)
         if (end == 0) {
             end = aq_now_ns() + AQ_FH_MEMMON_TIMEOUT_NS;
         } else if (aq_now_ns() > end) {
-            aq_fh_memmon_flood(impl); /* what is read later drops what is pinned from now on */
+            aq_fh_memmon_flood(impl); /* what is read later drops what is registered from now on */
             return;
         }
         sched_yield();

@@ -38,8 +38,8 @@ enum aq_fh_memmon_mode {
 #define AQ_FH_MEMMON_ALL (SIZE_MAX - 4095)
 
 /* What is called for memory that has changed, e.g. aq_fh_invalidate(): in the thread that settles,
- * no transfer that begins after it may use a registration made before. It may unpin, must not call
- * the memory monitor. */
+ * no transfer that begins after it may use a registration made before. It may deregister, must not
+ * call the memory monitor. */
 typedef void aq_fh_changed_fn(void *arg, uintptr_t addr, size_t nbytes);
 
 /**

@@ -2,7 +2,7 @@
 /*
  * aq_fh_permanent.c - memory that stays as long as the process; firehose without events.
  *
- * Without events nothing notices that memory has gone. So only memory that cannot go stays
+ * Without events nothing notices that memory was unmapped. So only memory that cannot go stays
  * registered: the program's code and data, its stack, and the heap if malloc is the C library's.
  * Malloc is then told to keep the heap (M_TRIM_THRESHOLD) and to use it for large blocks too
  * (M_MMAP_MAX). Everything else is registered for one transfer. The program must call

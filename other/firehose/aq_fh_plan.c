@@ -8,8 +8,8 @@
  *               where accesses are dense
  * Streams       next to a neighbour that is at least as large, as many pages again are asked for in
  *               the same direction: a sequential stream misses at 1, 2, 4, ... pages and then once
- *               each max_region. Chunks of overlapped pinning, which double, get what was asked for
- *               and no more
+ *               each max_region. Chunks of overlapped registration, which double, get what was
+ *               asked for and no more
  *
  * Threads   under the lock of the table. Uses aq_fh_internal.h
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_recall.c - memory that has gone: no new transfer uses its registrations, neither local ones
+ * aq_fh_recall.c - unmapped memory: no new transfer uses its registrations, neither local ones
  * nor those of peers.
  *
- * Local      regions that overlap it become STALE at once: no lookup finds them. They are unpinned
- *            when the last hold ends
+ * Local      regions that overlap it become STALE at once: no lookup finds them. They are
+ *            deregistered when the last hold ends
  * Peers      each peer with a reference to such a region gets a recall, forgets the region, and
  *            answers at once (noted). When its own transfers are over it gives the region up, like
  *            others, by a release or with the next move. The rank is not quiet until all recalls

@@ -208,7 +208,7 @@ static bool aq_fh_move_victims(struct aq_fh *fh, struct aq_fh_peer *peer,
     return true;
 }
 
-/* Local lock: a region that is pinned already, and no larger than the quota that the peer
+/* Local lock: a region that is registered already, and no larger than the quota that the peer
  * offers. */
 static struct aq_fh_region *aq_fh_move_find(const struct aq_fh *fh, const struct aq_fh_move *move)
 {
@@ -238,7 +238,7 @@ static void aq_fh_reply_fill(struct aq_fh_wire_reply *reply, const struct aq_fh_
     memcpy(reply->key, region->reg.key, sizeof(reply->key));
 }
 
-/* Local lock, which it releases: pin the region for the peer, whose quota has been charged. */
+/* Local lock, which it releases: register the region for the peer, whose quota has been charged. */
 static void aq_fh_move_reg(struct aq_fh *fh, const struct aq_fh_move *move, struct aq_fh_ref *ref,
                            struct aq_fh_wire_reply *reply)
 {
@@ -271,8 +271,8 @@ static void aq_fh_move_reg(struct aq_fh *fh, const struct aq_fh_move *move, stru
     aq_lock_release(&fh->lock);
 }
 
-/* Local lock, which it releases: find or pin what the peer asks for. False: it asks for more than
- * its quota. */
+/* Local lock, which it releases: find or register what the peer asks for. False: it asks for more
+ * than its quota. */
 static bool aq_fh_move_reply(struct aq_fh *fh, struct aq_fh_peer *peer,
                              const struct aq_fh_move *move, struct aq_fh_wire_reply *reply)
 {
@@ -305,10 +305,10 @@ static bool aq_fh_move_reply(struct aq_fh *fh, struct aq_fh_peer *peer,
     return true;
 }
 
-/* Memory may have gone while the region was found or pinned. A thread of this process that unmapped
- * it before the reference was visible may have sent messages since, so the peer must not get the
- * region. A thread that unmaps it from now on sees the reference and waits for the recall
- * (aq_fh_is_quiet()). */
+/* Memory may have been unmapped while the region was found or registered. A thread of this process
+ * that unmapped it before the reference was visible may have sent messages since, so the peer must
+ * not get the region. A thread that unmaps it from now on sees the reference and waits for the
+ * recall (aq_fh_is_quiet()). */
 static void aq_fh_move_recheck(struct aq_fh *fh, struct aq_fh_peer *peer,
                                struct aq_fh_wire_reply *reply, struct aq_fh_pending *pending)
 {
@@ -328,7 +328,7 @@ static void aq_fh_move_recheck(struct aq_fh *fh, struct aq_fh_peer *peer,
     aq_lock_release(&fh->lock);
 }
 
-/* The first bytes of the transfer, as far as the region goes. It is pinned, so it is there. */
+/* The first bytes of the transfer, as far as the region goes. It is registered, so it is there. */
 static size_t aq_fh_move_carry(const struct aq_fh_move *move, struct aq_fh_wire_reply *reply,
                                uint8_t *buffer)
 {
@@ -380,8 +380,8 @@ static size_t aq_fh_move_serve(struct aq_fh *fh, struct aq_fh_peer *peer, const 
     }
     aq_lock_release(&fh->lock);
     /* Before the grant: until then what the message gives up, or a victim in its place, is covered
-     * by the quota that the message offers. A region that is granted without pinning takes that
-     * quota too, and its local charge goes. */
+     * by the quota that the message offers. A region that is granted without registration takes
+     * that quota too, and its local charge goes. */
     aq_fh_dereg_pending(fh, &pending);
     if (move.wire.kind == AQ_FH_MOVE && !aq_fh_move_clip(fh, &move.plan)) {
         reply.rc = AQ_ERR_RESOURCE; /* the peer sends its bytes in messages */

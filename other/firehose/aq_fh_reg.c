@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_fh_reg.c - pinning of memory of this process, and eviction to make space for it.
+ * aq_fh_reg.c - registration of memory of this process, and eviction to make space for it.
  *
  * Victims    regions without holds and references, in the order in which they were made; a region
  *            that was used since it was last at the head goes round once
- * Budget     a region that is to be unpinned counts until it is, so that no space is used twice
+ * Budget     a region that is to be deregistered counts until it is, so that no space is used twice
  * Threads    as aq_fh_internal.h says of each function; operations run without a lock
  * Uses       aq_fh_internal.h
  */
@@ -186,8 +186,8 @@ static void aq_fh_unmake(struct aq_fh *fh, struct aq_fh_region *region)
     aq_fh_region_destroy(region);
 }
 
-/* Local lock: it may be smaller than was planned. False: its memory has gone, or none is left for
- * the index. */
+/* Local lock: it may be smaller than was planned. False: its memory was unmapped, or none is left
+ * for the index. */
 static bool aq_fh_made(struct aq_fh *fh, struct aq_fh_region *region, const struct aq_fh_try *try)
 {
     fh->counts.regs++;
@@ -227,7 +227,7 @@ int aq_fh_reg_region(struct aq_fh *fh, struct aq_fh_region *region, const struct
     if (rc == AQ_OK && aq_fh_made(fh, region, &try))
         return AQ_OK;
     if (rc == AQ_OK) {
-        /* it counts until it is unpinned: keep the charge meanwhile */
+        /* it counts until it is deregistered: keep the charge meanwhile */
         aq_lock_release(&fh->lock);
         aq_fh_dereg(fh, &try.reg, try.end - try.start);
         aq_lock_acquire(&fh->lock);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * aq_info.c - aq-info: prints what this build of the library and this machine can do, and every
- * environment variable.
+ * environment variable. Here: the command line, and the order of the parts.
+ *
  * Exit code 0; 1 if nothing matched or the output could not be written; 2 for a wrong option.
+ * Owns      nothing. Threads: one
+ * Uses      aq_info.h, base/aq_env.h
  */
 #include "other/info/aq_info.h"
 

@@ -2,6 +2,9 @@
 /*
  * aq_info_env.c - the environment variables, from the library's own table: as text, JSON, and the
  * page docs/environment.md.
+ *
+ * Owns      nothing. Threads: one
+ * Uses      aq_info.h; base/aq_env.h and base/aq_env_rows.def
  */
 #include "other/info/aq_info.h"
 
@@ -11,7 +14,9 @@
 
 #include "base/aq_env.h"
 
-/* the table in its order, with its headings: an entry is a title or a row */
+/* The table in its order, with its headings: an entry is a title or a row. The rows that are
+ * accepted for compatibility come last, from whatever folder: the table's last heading is
+ * theirs. */
 struct info_entry {
     const char *title;
     int id;
@@ -20,6 +25,10 @@ struct info_entry {
 static const struct info_entry info_entries[] = {
 #define AQ_ENV_GROUP(heading)                       { .title = heading },
 #define AQ_ENV(ident, name, type, unit, dflt, help) { .id = AQ_ENV_##ident },
+#define AQ_ENV_COMPAT(ident, name, type, unit, dflt, help)
+#include "base/aq_env_rows.def"
+#define AQ_ENV(ident, name, type, unit, dflt, help)
+#define AQ_ENV_COMPAT(ident, name, type, unit, dflt, help) { .id = AQ_ENV_##ident },
 #include "base/aq_env_rows.def"
 };
 

@@ -69,7 +69,7 @@ enum aq_link_state {
 struct aq_link {
     enum aq_link_state state;
     int in, out, err;    /* process of ssh; 0: the parent's link, or ssh has ended */
-    pid_t pid;           /* ssh; 0: the parent, or gone */
+    pid_t pid;           /* ssh; 0: the parent, or it has ended */
     int status;          /* wait status of ssh once it has ended */
     int exec_error;      /* errno of exec of ssh; written by the child of vfork */
     uint32_t first, end; /* child: its range of hosts */
@@ -77,10 +77,10 @@ struct aq_link {
     struct aq_pack tx;
     size_t tx_head; /* bytes of tx that have been sent */
     uint64_t last_seen_ns, last_sent_ns, born_ns;
-    uint64_t eof_ns;  /* when the other side closed the connection; 0: open */
-    size_t credit[3]; /* bytes that this node may send: of stdin, stdout, stderr */
-    size_t owed[3];   /* bytes received and passed on, for which no credit has been returned yet */
-    char text[1024];  /* end of ssh's output on stderr before the hello */
+    uint64_t eof_ns;      /* when the other side closed the connection; 0: open */
+    size_t credit[3];     /* bytes that this node may send: of stdin, stdout, stderr */
+    size_t uncredited[3]; /* bytes passed on, for which no credit was returned yet */
+    char text[1024];      /* end of ssh's output on stderr before the hello */
     size_t text_len;
     uint8_t *contrib; /* contribution to the current exchange */
     uint32_t contrib_len;
@@ -195,7 +195,7 @@ void aq_link_init(struct aq_link *l, int in, int out, int err);
 void aq_link_send(struct aq_link *l, enum aq_frame_type type, uint8_t arg, const void *data,
                   size_t len);
 void aq_link_send_pack(struct aq_link *l, enum aq_frame_type type, uint8_t arg, struct aq_pack *p);
-bool aq_link_flush(struct aq_link *l);   /* false: the other side is gone */
+bool aq_link_flush(struct aq_link *l);   /* false: the other side has ended */
 bool aq_link_receive(struct aq_link *l); /* false: the other side has closed */
 bool aq_link_has_output(const struct aq_link *l);
 void aq_link_read_err(struct aq_node *n, struct aq_link *l);

@@ -156,7 +156,7 @@ static void aq_host_take_stdio(struct aq_node *n)
     aq_pack_bytes(&n->up.tx, hello, sizeof(hello));
 }
 
-/* Waits for SETUP and BEGIN. Returns false if the parent is gone or its message is invalid: the
+/* Waits for SETUP and BEGIN. Returns false if the parent has ended or its message is invalid: the
  * parent reports that itself. */
 static bool aq_host_read_setup(struct aq_node *n, uint32_t *end_out)
 {

@@ -46,17 +46,17 @@ void aq_out_credit_update(struct aq_node *n, struct aq_link *l, uint8_t which, s
 {
     uint8_t count[4];
 
-    l->owed[which] += bytes;
+    l->uncredited[which] += bytes;
     /* returns credit in larger amounts, unless nothing is left that could complete one */
-    if (l->owed[which] == 0
-        || (l->owed[which] < n->window / 4 && which != 0 && n->out[which].head != NULL))
+    if (l->uncredited[which] == 0
+        || (l->uncredited[which] < n->window / 4 && which != 0 && n->out[which].head != NULL))
         return;
-    count[0] = (uint8_t)(l->owed[which] >> 24);
-    count[1] = (uint8_t)(l->owed[which] >> 16);
-    count[2] = (uint8_t)(l->owed[which] >> 8);
-    count[3] = (uint8_t)l->owed[which];
+    count[0] = (uint8_t)(l->uncredited[which] >> 24);
+    count[1] = (uint8_t)(l->uncredited[which] >> 16);
+    count[2] = (uint8_t)(l->uncredited[which] >> 8);
+    count[3] = (uint8_t)l->uncredited[which];
     aq_link_send(l, AQ_FRAME_CREDIT, which, count, sizeof(count));
-    l->owed[which] = 0;
+    l->uncredited[which] = 0;
 }
 
 static void aq_out_pop(struct aq_node *n, uint8_t which)

@@ -12,7 +12,7 @@
 
 #include "base/aq_env.h"
 #include "other/launcher/aq_agent.h"
-#include "other/launcher/aq_launch_udp.h"
+#include "other/launcher/aq_launch_self.h"
 
 static void aq_root_describe(const struct aq_launch *lo, const struct aq_plan *plan,
                              const char *from)
@@ -46,8 +46,22 @@ static void aq_root_describe_tree(const struct aq_node *n)
     }
 }
 
+/* Writes "ibv, udp, mpi": the conduits that join hosts. Returns text. */
+static const char *aq_root_networks(char *text, size_t size)
+{
+    size_t len = 0;
+
+    *text = '\0';
+    for (size_t i = 0; aq_conduit_infos[i] != NULL && len < size; i++)
+        if (!aq_conduit_infos[i]->one_host)
+            len += (size_t)snprintf(text + len, size - len, "%s%s", len > 0 ? ", " : "",
+                                    aq_conduit_infos[i]->name);
+    return text;
+}
+
 static void aq_root_hosts(struct aq_launch *lo, struct aq_hosts *hosts)
 {
+    char networks[128];
     int rc;
 
     if (lo->workers != NULL) {
@@ -69,9 +83,9 @@ static void aq_root_hosts(struct aq_launch *lo, struct aq_hosts *hosts)
     if (hosts->count > 1 && lo->conduit_known && lo->info->one_host)
         aq_launch_error(
             lo,
-            "conduit %s runs on one host only; for the %zu of %s use one for several, such as udp "
-            "(link the program with gasnet-udp-* or the shared library)",
-            lo->conduit, hosts->count, hosts->from);
+            "conduit %s runs on one host only; for the %zu of %s use one for several (%s: link the "
+            "program with its archive or the shared library)",
+            lo->conduit, hosts->count, hosts->from, aq_root_networks(networks, sizeof(networks)));
 }
 
 static void aq_root_say(void *arg, const char *kind, const char *line, size_t len)

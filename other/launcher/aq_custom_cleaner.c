@@ -9,7 +9,7 @@
  * Promise   starts before the file exists; ignores the signals of a terminal; holds none of the
  *           user's descriptors
  */
-#include "other/launcher/aq_launch_udp.h"
+#include "other/launcher/aq_launch_self.h"
 
 #ifdef AQ_HAVE_SODIUM
 
@@ -74,7 +74,7 @@ int aq_custom_start_cleaner(const char *file)
 
 void aq_custom_tell_cleaner(int fd, pid_t group)
 {
-    /* if the cleaner is gone, the master's own cleanup does the same */
+    /* if the cleaner has ended, the master's own cleanup does the same */
     (void)!write(fd, &group, sizeof(group));
 }
 

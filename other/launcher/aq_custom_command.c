@@ -5,7 +5,7 @@
  * Threads   one
  * Promise   the secret is in the file only
  */
-#include "other/launcher/aq_launch_udp.h"
+#include "other/launcher/aq_launch_self.h"
 
 #ifdef AQ_HAVE_SODIUM
 

@@ -5,7 +5,7 @@
  * Ranks     by WORKER_RANK if the workers have one, else by address and port; workers of one
  *           machine with consecutive ranks share an agent
  */
-#include "other/launcher/aq_launch_udp.h"
+#include "other/launcher/aq_launch_self.h"
 
 #ifdef AQ_HAVE_SODIUM
 

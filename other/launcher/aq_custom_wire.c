@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_custom_wire.c - see aq_custom_wire.h.
+ * aq_custom_wire.c - SPAWNFN=C: the messages by which master and worker prove the secret to each
+ * other, and the relay of the encrypted line.
+ * Owns      nothing: the state of a handshake and of a line is its caller's
+ * Threads   one
+ * Uses      libsodium
+ * See       aq_custom_wire.h for the format
  */
 #include "other/launcher/aq_custom_wire.h"
 

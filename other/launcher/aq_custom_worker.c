@@ -6,7 +6,7 @@
  * Threads   one
  * See       aq_custom_wire.h; aq_launch_custom.c is the master
  */
-#include "other/launcher/aq_launch_udp.h"
+#include "other/launcher/aq_launch_self.h"
 
 #ifdef AQ_HAVE_SODIUM
 
@@ -175,7 +175,7 @@ static void aq_worker_describe(struct aq_worker_info *info)
     memset(info, 0, sizeof(*info));
     gethostname(info->host, sizeof(info->host) - 1);
     aq_worker_machine(info->machine, sizeof(info->machine));
-    aq_launch_udp_names();
+    aq_launch_self_names();
     aq_worker_rank(info->rank);
     if (sched_getaffinity(0, sizeof(set), &set) == 0)
         memcpy(info->cpus, &set, sizeof(info->cpus));

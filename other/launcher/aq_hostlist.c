@@ -264,8 +264,8 @@ int aq_hosts_place(struct aq_hosts *h, uint32_t ranks, uint32_t hosts)
         return aq_hosts_wrong(h, "%s: out of memory for %zu hosts", h->from, h->count);
     left = aq_hosts_distribute(h, ranks, hosts);
     if (left > 0)
-        return aq_hosts_wrong(h, "%s has room for %u rank%s on %zu host%s, -n asks for %u", h->from,
-                              ranks - left, ranks - left == 1 ? "" : "s", h->count,
+        return aq_hosts_wrong(h, "%s has slots for %u rank%s on %zu host%s, -n asks for %u",
+                              h->from, ranks - left, ranks - left == 1 ? "" : "s", h->count,
                               h->count == 1 ? "" : "s", ranks);
     aq_hosts_drop_empty(h);
     for (size_t i = 0; i < h->count; i++) {

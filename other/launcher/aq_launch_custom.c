@@ -11,18 +11,18 @@
  *           it has connected (by timeout), while others are awaited, and later (aq_agent_root.c)
  * See       aq_custom_wire.h
  */
-#include "other/launcher/aq_launch_udp.h"
+#include "other/launcher/aq_launch_self.h"
 
 #ifndef AQ_HAVE_SODIUM
 
 int aq_launch_custom(struct aq_launch *lo)
 {
-    aq_launch_error(lo, "GASNET_SPAWNFN=C: this build has no udp conduit");
+    aq_launch_error(lo, "GASNET_SPAWNFN=C: this program is built without libsodium");
 }
 
 int aq_worker_main(const char *file)
 {
-    fprintf(stderr, "gasnetrun: %s: this build has no udp conduit\n", file);
+    fprintf(stderr, "gasnetrun: %s: this program is built without libsodium\n", file);
     return 1;
 }
 

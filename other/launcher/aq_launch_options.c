@@ -16,7 +16,7 @@
 #include "base/aq_env.h"
 #include "other/launcher/aq_hostlist.h"
 #include "other/launcher/aq_launch.h"
-#include "other/launcher/aq_launch_udp.h"
+#include "other/launcher/aq_launch_self.h"
 
 static const char *const aq_spawner_names[] = { "", "fork", "ssh", "mpi", "pmi", "custom" };
 
@@ -381,7 +381,7 @@ static void aq_launch_choose_spawner(struct aq_launch *lo)
     if (text != NULL && *text != '\0' && !aq_amudprun_is(lo))
         lo->spawner = aq_launch_parse_spawner(lo, name, text);
     else if (lo->info->starts_itself)
-        lo->spawner = aq_launch_udp_spawner(lo);
+        lo->spawner = aq_launch_self_spawner(lo);
     else if (lo->info->spawner != AQ_SPAWNER_UNSET)
         lo->spawner = lo->info->spawner;
     else if (lo->host_list != NULL || lo->host_file != NULL
@@ -450,7 +450,7 @@ void aq_launch_parse(struct aq_launch *lo, int argc, char **argv)
     lo->argv = argv + at;
     aq_launch_conduit_of_program(lo);
     if (lo->info->starts_itself)
-        aq_launch_udp_names();
+        aq_launch_self_names();
     aq_launch_settle(lo);
     lo->program = aq_launch_find(lo, argv[at]);
 }

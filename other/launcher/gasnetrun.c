@@ -11,7 +11,7 @@
 
 #include "other/launcher/aq_agent.h"
 #include "other/launcher/aq_launch.h"
-#include "other/launcher/aq_launch_udp.h"
+#include "other/launcher/aq_launch_self.h"
 
 static void aq_launch_export(const struct aq_launch *lo)
 {

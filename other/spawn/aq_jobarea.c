@@ -20,7 +20,7 @@
 
 #include "base/aq_env.h"
 
-#define AQ_JOBAREA_VERSION      5u
+#define AQ_JOBAREA_VERSION      6u
 #define AQ_JOBAREA_SPINS        4000 /* a few microseconds: about the cost of sleep and wake-up */
 #define AQ_JOBAREA_EXCHANGE_MIN (64u << 10) /* bytes for one round of an exchange between hosts */
 #define AQ_JOBAREA_EXCHANGE_MAX (4u << 20)
@@ -33,7 +33,7 @@ static const char *const aq_wait_names[AQ_WAIT_KINDS] = {
     [AQ_WAIT_START] = "the start-up exchange",
     [AQ_WAIT_BARRIER] = "a barrier",
     [AQ_WAIT_EVENT] = "the completion of an operation",
-    [AQ_WAIT_QUEUE] = "room in a message queue",
+    [AQ_WAIT_QUEUE] = "space in a message queue",
     [AQ_WAIT_BLOCKUNTIL] = "a condition of the program (GASNET_BLOCKUNTIL)",
     [AQ_WAIT_COLL] = "a collective operation",
 };
@@ -45,7 +45,7 @@ static size_t aq_jobarea_bytes(uint32_t size, struct aq_jobarea *layout)
     size_t head = (slots + size * sizeof(uint16_t) + page - 1) & ~(page - 1);
 
     layout->cores_offset = (uint32_t)slots;
-    layout->blackboard_offset = (uint32_t)head;
+    layout->local_exchange_offset = (uint32_t)head;
     /* two rounds: a fast rank may write the next while a slow one reads the last */
     return head + 2 * (size_t)size * AQ_JOBAREA_CHUNK;
 }
@@ -58,7 +58,7 @@ static uint64_t aq_jobarea_section(uint64_t *bytes, uint64_t wanted)
     return at;
 }
 
-/* the areas behind the blackboard; untouched pages cost nothing */
+/* the areas behind the local exchange area; untouched pages cost nothing */
 static uint64_t aq_jobarea_layout_multihost(struct aq_jobarea *b,
                                             const struct aq_jobarea_topo *topo, uint64_t bytes)
 {
@@ -97,7 +97,7 @@ static struct aq_jobarea *aq_jobarea_make(uint32_t size, uint32_t job_size,
 {
     struct aq_jobarea *jobarea, layout = { .rank_base = 0, .host_count = 1 };
     uint64_t bytes = aq_jobarea_bytes(size, &layout);
-    int fd = memfd_create("aq-board", MFD_CLOEXEC);
+    int fd = memfd_create("aq-jobarea", MFD_CLOEXEC);
 
     if (fd < 0)
         return NULL;

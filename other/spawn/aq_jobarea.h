@@ -5,7 +5,7 @@
  *           every rank of the host. It lives in a memfd, so it vanishes with its last process
  * Holds     job size, exit state and exit code; for each rank: pid, state, exit code, what it waits
  *           for, 16 counters, and the core that it runs on, in a separate table, since a rank reads
- *           all of them together; a futex barrier and a blackboard for start-up
+ *           all of them together; a futex barrier and an area for exchanges among its ranks
  * Threads   all fields that change are atomic. A slot is written by its own rank only, except pid
  *           and state before the rank has joined
  * Uses      the kernel (memfd, futex); nothing of core/, because the launcher uses it too
@@ -20,10 +20,10 @@
 #include <stdint.h>
 #include <time.h>
 
-#define AQ_JOBAREA_MAGIC    0x61712d626f617264u /* "aq-board" */
+#define AQ_JOBAREA_MAGIC    0x61712d6a6f626172u /* "aq-jobar" */
 #define AQ_JOBAREA_LINE     64                  /* bytes; slots share no cache line */
 #define AQ_JOBAREA_COUNTERS 16
-#define AQ_JOBAREA_CHUNK    1024 /* blackboard bytes of each rank in each round */
+#define AQ_JOBAREA_CHUNK    1024 /* bytes of each rank in each round of an exchange */
 #define AQ_JOBAREA_HOST_FDS 8    /* slots of aq_spawn_host_fd() */
 /* bytes of each rank among the addresses of a job on several hosts */
 #define AQ_JOBAREA_ADDR_MAX 64
@@ -112,7 +112,7 @@ struct aq_jobarea {
     uint64_t environment_bytes;
     uint8_t job_key[32];                /* the same on all hosts */
     uint32_t exit_timeout_ms;           /* GASNET_EXITTIMEOUT and related variables */
-    uint32_t blackboard_offset;         /* bytes from the job area's start */
+    uint32_t local_exchange_offset;     /* bytes from the job area's start */
     uint32_t cores_offset;              /* uint16_t[size]: see aq_jobarea_cores() */
     _Atomic uint64_t memory;            /* memory of the host; 0: not determined yet */
     _Atomic uint32_t memory_is_limited; /* by the cgroup */
@@ -196,9 +196,9 @@ void aq_jobarea_report(struct aq_jobarea *jobarea, int fd, uint64_t min_ms);
  * size ranks. */
 uint32_t aq_jobarea_timeout_env(uint32_t size);
 
-static inline char *aq_jobarea_blackboard(struct aq_jobarea *jobarea)
+static inline char *aq_jobarea_local_exchange(struct aq_jobarea *jobarea)
 {
-    return (char *)jobarea + jobarea->blackboard_offset;
+    return (char *)jobarea + jobarea->local_exchange_offset;
 }
 
 /** aq_jobarea_cores - [size] by slot: the core where the rank has last waited, + 1; 0: it has not,

@@ -102,7 +102,7 @@ static int aq_spawn_single_join(struct aq_spawn_state *st)
 
     st->jobarea = aq_jobarea_create(1, 1, &fd);
     if (st->jobarea == NULL)
-        return aq_fail(AQ_ERR_SYS, "spawn: no job board: %s", strerror(errno));
+        return aq_fail(AQ_ERR_SYS, "spawn: no job area: %s", strerror(errno));
     close(fd);
     rc = aq_spawn_fill_one_host(st, 0, 1);
     return rc == AQ_OK ? aq_spawn_claim(st) : rc;
@@ -191,7 +191,7 @@ static void aq_spawn_hint_single(void)
                 "srun --mpi=pmix, or gasnetrun within salloc or sbatch",
                 tasks);
     } else if (isatty(STDERR_FILENO))
-        aq_notice("one rank; for more, start it as: gasnetrun_smp -n 4 PROGRAM, or set "
+        aq_notice("one rank; for more, start it as: gasnetrun -n 4 PROGRAM, or set "
                   "GASNET_PSHM_NODES=4");
 }
 
@@ -300,7 +300,7 @@ int aq_spawn_host_fence(void)
  * barrier for each round is enough: no rank can be two rounds ahead of a reader. */
 static char *aq_spawn_round(struct aq_spawn_state *st)
 {
-    char *base = aq_jobarea_blackboard(st->jobarea);
+    char *base = aq_jobarea_local_exchange(st->jobarea);
 
     if ((st->parity++ & 1) != 0)
         base += (size_t)st->jobarea->size * AQ_JOBAREA_CHUNK;
@@ -479,7 +479,7 @@ int aq_spawn_publish(const void *address, size_t len)
     int rc;
 
     if (len == 0 || len > AQ_SPAWN_ADDR_MAX)
-        return aq_fail(AQ_ERR_ARG, "spawn: a card of %zu bytes; 1 to %u are possible", len,
+        return aq_fail(AQ_ERR_ARG, "spawn: an address of %zu bytes; 1 to %u are possible", len,
                        AQ_SPAWN_ADDR_MAX);
     st->addr_len = len;
     if (st->provider->publish != NULL && st->info.host_count > 1)
@@ -503,8 +503,8 @@ int aq_spawn_lookup(uint32_t rank, void *addr_out, size_t len)
     struct aq_spawn_state *st = &aq_spawn_me;
 
     if (rank >= st->info.size || len != st->addr_len)
-        return aq_fail(AQ_ERR_ARG, "spawn: no card of %zu bytes of rank %u; cards have %zu", len,
-                       rank, st->addr_len);
+        return aq_fail(AQ_ERR_ARG, "spawn: no address of %zu bytes of rank %u; addresses have %zu",
+                       len, rank, st->addr_len);
     if (st->provider->lookup != NULL && st->info.host_count > 1)
         return st->provider->lookup(st, rank, addr_out, len);
     memcpy(addr_out, st->addrs + rank * len, len);
@@ -533,7 +533,7 @@ int aq_spawn_disconnect(void)
 {
     struct aq_spawn_state *st = &aq_spawn_me;
 
-    st->provider->part(st);
+    st->provider->disconnect(st);
     return st->provider->gather(st);
 }
 

@@ -14,9 +14,9 @@
 
 enum aq_exchange_op {
     AQ_EXCHANGE_GATHER =
-        1,             /* `piece` bytes of each rank, without gaps, into exchange area `area` */
-    AQ_EXCHANGE_ADDRS, /* `piece` bytes of each rank, at `offset` of its address */
-    AQ_EXCHANGE_BCAST  /* `piece` bytes of rank `root`, at the beginning of exchange area `area` */
+        1,             /* `chunk` bytes of each rank, without gaps, into exchange area `area` */
+    AQ_EXCHANGE_ADDRS, /* `chunk` bytes of each rank, at `offset` of its address */
+    AQ_EXCHANGE_BCAST  /* `chunk` bytes of rank `root`, at the beginning of exchange area `area` */
 };
 
 struct aq_exchange_request {

@@ -59,7 +59,7 @@ static int aq_spawn_fork_join(struct aq_spawn_state *st)
         memcpy(&have, st->jobarea->key, sizeof(have));
     if (st->jobarea == NULL || have != key || rank >= st->jobarea->size)
         return aq_fail(AQ_ERR_RESOURCE,
-                       "spawn: descriptor %d does not hold this job's board; a script between "
+                       "spawn: descriptor %d does not hold this job's job area; a script between "
                        "gasnetrun and the program must leave inherited descriptors open",
                        jobarea_fd);
     close(jobarea_fd);
@@ -183,7 +183,7 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
     aq_spawn_warn_threads();
     rc = aq_supervise_open(&sv, size, &jobarea_fd);
     if (rc != 0)
-        return aq_fail(AQ_ERR_SYS, "spawn: no job board for %u ranks: %s%s", size, strerror(-rc),
+        return aq_fail(AQ_ERR_SYS, "spawn: no job area for %u ranks: %s%s", size, strerror(-rc),
                        aq_spawn_fork_remedy(-rc));
     close(jobarea_fd); /* the mapping is inherited */
     st->jobarea = sv.jobarea;

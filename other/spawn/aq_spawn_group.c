@@ -162,7 +162,7 @@ static int aq_group_get(uint32_t rank, const char *key, char value_out[AQ_KVS_VA
             return AQ_OK;
         }
     }
-    return aq_fail(AQ_ERR_SYS, "spawn: rank %u of the group has told nothing of its %s", rank, key);
+    return aq_fail(AQ_ERR_SYS, "spawn: rank %u of the group has not published its %s", rank, key);
 }
 
 static void aq_group_abort(int code, const char *text)
@@ -172,7 +172,7 @@ static void aq_group_abort(int code, const char *text)
         aq_group.group.abort(aq_group.group.ctx, code);
 }
 
-static void aq_group_leave_launcher(void)
+static void aq_group_disconnect_launcher(void)
 {
     /* the processes are their launcher's, which knows nothing of the job */
 }
@@ -183,7 +183,7 @@ static const struct aq_kvs_ops aq_group_ops = {
     .fence = aq_group_fence,
     .get = aq_group_get,
     .abort = aq_group_abort,
-    .fini = aq_group_leave_launcher,
+    .fini = aq_group_disconnect_launcher,
 };
 
 /* --- the provider --- */
@@ -193,7 +193,7 @@ static int aq_group_join(struct aq_spawn_state *st)
     return aq_spawn_kvs_join(st, &aq_group_ops);
 }
 
-static void aq_group_part(struct aq_spawn_state *st)
+static void aq_group_disconnect(struct aq_spawn_state *st)
 {
     (void)st;
     aq_monitor_stop();
@@ -230,7 +230,7 @@ const struct aq_spawn_provider aq_spawn_group_provider = {
     .lookup = aq_spawn_kvs_lookup,
     .notify = aq_spawn_kvs_notify,
     .finish = aq_spawn_kvs_shutdown,
-    .part = aq_group_part,
+    .disconnect = aq_group_disconnect,
     .gather = aq_group_gather_all,
     .fini = aq_group_fini,
 };

@@ -204,28 +204,28 @@ static int aq_kvs_open_listener(struct aq_spawn_state *st, const struct aq_kvs_j
     int at;
 
     memcpy(listener->key, st->jobarea->key, sizeof(listener->key));
-    aq_socket_name(listener->name, listener->key, "board", 0);
+    aq_socket_name(listener->name, listener->key, "jobarea", 0);
     *sock_out = aq_fdpass_listen(listener->name, st->info.host_size);
     if (*sock_out < 0)
         return aq_fail(AQ_ERR_SYS, "spawn: no Unix socket for the other ranks: %s",
                        strerror(-*sock_out));
     at = snprintf(text, sizeof(text), "%s ", listener->name);
     aq_kvs_to_hex(text + at, listener->key, sizeof(listener->key));
-    return aq_kvs_me.ops->put(aq_kvs_key(key, "door", j), text, AQ_KVS_HOST);
+    return aq_kvs_me.ops->put(aq_kvs_key(key, "listener", j), text, AQ_KVS_HOST);
 }
 
 static int aq_kvs_find_listener(uint32_t leader, const struct aq_kvs_join *j,
                                 struct aq_kvs_listener *listener)
 {
     char text[AQ_KVS_VALUE], key[32], *blank;
-    int rc = aq_kvs_me.ops->get(leader, aq_kvs_key(key, "door", j), text, AQ_KVS_GET_S);
+    int rc = aq_kvs_me.ops->get(leader, aq_kvs_key(key, "listener", j), text, AQ_KVS_GET_S);
 
     if (rc != AQ_OK)
         return rc;
     blank = strchr(text, ' ');
     if (blank == NULL || blank - text >= AQ_SOCKET_NAME
         || aq_kvs_from_hex(listener->key, sizeof(listener->key), blank + 1) != AQ_OK)
-        return aq_fail(AQ_ERR_SYS, "spawn: rank %u published '%s' as its board", leader, text);
+        return aq_fail(AQ_ERR_SYS, "spawn: rank %u published '%s' as its listener", leader, text);
     *blank = '\0';
     memcpy(listener->name, text, (size_t)(blank - text) + 1);
     return AQ_OK;
@@ -239,7 +239,7 @@ static int aq_kvs_make(struct aq_spawn_state *st, struct aq_kvs_join *j)
 
     st->jobarea = aq_jobarea_create(st->info.host_size, st->info.size, &j->fds[AQ_KVS_FD_JOBAREA]);
     if (st->jobarea == NULL)
-        return aq_fail(AQ_ERR_SYS, "spawn: no job board for %u ranks: %s", st->info.host_size,
+        return aq_fail(AQ_ERR_SYS, "spawn: no job area for %u ranks: %s", st->info.host_size,
                        strerror(errno));
     j->fds[AQ_KVS_FD_EVENT] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (j->fds[AQ_KVS_FD_EVENT] < 0)
@@ -399,7 +399,8 @@ static int aq_kvs_agree(struct aq_spawn_state *st, struct aq_kvs_join *j)
         rc = k->ops->fence(true);
     /* the place of the second round, which no rank reaches before all have read this */
     if (j->fits)
-        jobarea = aq_jobarea_blackboard(st->jobarea) + (size_t)st->jobarea->size * AQ_JOBAREA_CHUNK;
+        jobarea =
+            aq_jobarea_local_exchange(st->jobarea) + (size_t)st->jobarea->size * AQ_JOBAREA_CHUNK;
     for (uint32_t i = 0; i < k->size && rc == AQ_OK && st->info.host_rank == 0 && j->fits; i++) {
         if (st->host_of[i] != next) /* hosts are numbered by first appearance */
             continue;
@@ -469,7 +470,7 @@ static int aq_kvs_link(struct aq_spawn_state *st, struct aq_kvs_join *j)
         rank++;
     rc = aq_kvs_me.ops->get(rank, aq_kvs_key(key, "link", j), address, AQ_KVS_GET_S);
     if (rc == AQ_OK && !aq_link_set_parent(address))
-        rc = aq_fail(AQ_ERR_SYS, "spawn: the card of rank %u's host, '%s', cannot be read", rank,
+        rc = aq_fail(AQ_ERR_SYS, "spawn: the address of rank %u's host, '%s', cannot be read", rank,
                      address);
     return rc;
 }

@@ -186,7 +186,7 @@ int aq_spawn_kvs_publish(struct aq_spawn_state *st, const void *address, size_t 
 
     (void)st;
     aq_kvs_to_hex(text, address, len); /* at most AQ_SPAWN_ADDR_MAX bytes */
-    rc = k->ops->put("card", text, AQ_KVS_JOB);
+    rc = k->ops->put("address", text, AQ_KVS_JOB);
     k->published = true;
     return rc == AQ_OK ? k->ops->fence(false) : rc;
 }
@@ -196,7 +196,7 @@ int aq_spawn_kvs_lookup(struct aq_spawn_state *st, uint32_t rank, void *addr_out
     char text[AQ_KVS_VALUE];
 
     (void)st;
-    if (aq_kvs_me.ops->get(rank, "card", text, AQ_KVS_LOOKUP_S) != AQ_OK)
+    if (aq_kvs_me.ops->get(rank, "address", text, AQ_KVS_LOOKUP_S) != AQ_OK)
         return aq_fail(
             AQ_ERR_SYS,
             "spawn: the launcher does not give the address of rank %u (host %u of %u); its "

@@ -393,7 +393,7 @@ static int aq_monitor_step(struct aq_shutdown *shutdown)
     if (aq_monitor_must_end())
         aq_monitor_end_self(shutdown);
     exiting = aq_jobarea_in_shutdown(aq_monitor.jobarea);
-    /* the news may have arrived from another host */
+    /* the notice of the shutdown may have arrived from another host */
     if (exiting && !aq_monitor.alarmed)
         aq_monitor_notify();
     aq_monitor.alarmed = exiting;

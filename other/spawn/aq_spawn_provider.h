@@ -34,7 +34,7 @@ struct aq_spawn_provider {
     /* The job ends and its processes go on, in three steps: no rank watches the others any more; a
      * collective, which returns when all ranks have called it; what join has made is freed, except
      * what st owns. All NULL: a job of this provider ends only with its processes. */
-    void (*part)(struct aq_spawn_state *st);
+    void (*disconnect)(struct aq_spawn_state *st);
     int (*gather)(struct aq_spawn_state *st);
     void (*fini)(struct aq_spawn_state *st);
 };
@@ -49,7 +49,7 @@ struct aq_spawn_state {
     char *addrs;          /* the host's file of addresses, if they are there */
     size_t addr_len;
     int host_fd[AQ_JOBAREA_HOST_FDS]; /* inherited memfds, -1 if none */
-    uint32_t parity;                  /* of the blackboard's next round */
+    uint32_t parity;                  /* of the next round of exchanges */
     bool spin;                        /* there is a core for every rank of the host */
     bool supervised;
     bool console; /* ./prog N: see aq_supervise_end_console() */

@@ -22,33 +22,33 @@ my %colour = (put => '#2f6fb3', get => '#3fa0a0', atomic => '#8a5fb5', sync => '
 my ($left, $top, $bar, $gap) = (90, 46, 15, 14);
 
 my $json = JSON::PP->new->utf8;
-my (%lanes, %sent, @arrows, %seen);
+my (%channels, %sent, @arrows, %seen);
 open my $file, '<', $ARGV[0] or die "trace-picture: $ARGV[0]: $!\n";
 while (my $line = <$file>) {
     next if $line !~ /"ph":"X"/;
     $line =~ s/,\s*\z//;
     my $event = eval { $json->decode($line) } or next;
-    push @{ $lanes{"$event->{pid}.$event->{tid}"} }, $event;
+    push @{ $channels{"$event->{pid}.$event->{tid}"} }, $event;
     $to = $event->{ts} + $event->{dur} if !defined $to || ($to eq 'auto' && $event->{ts} + $event->{dur} > $to);
 }
 close $file;
 my $scale = ($width - $left - 20) / ($to - $from);
 
-sub by_lane { my ($p, $t) = split /\./, $a; my ($q, $u) = split /\./, $b; return $p <=> $q || $t <=> $u }
+sub by_channel { my ($p, $t) = split /\./, $a; my ($q, $u) = split /\./, $b; return $p <=> $q || $t <=> $u }
 sub x { my $t = shift; $t = $from if $t < $from; $t = $to if $t > $to; return $left + ($t - $from) * $scale }
 
 # Depth in the stack of calls; bars that would be thinner than a hair are joined with their neighbours.
 my (%bars, %depth, %y);
-for my $lane (sort by_lane keys %lanes) {
+for my $channel (sort by_channel keys %channels) {
     my (@open, @last);
-    for my $event (sort { $a->{ts} <=> $b->{ts} || $b->{dur} <=> $a->{dur} } @{ $lanes{$lane} }) {
+    for my $event (sort { $a->{ts} <=> $b->{ts} || $b->{dur} <=> $a->{dur} } @{ $channels{$channel} }) {
         my $end = $event->{ts} + $event->{dur};
         pop @open while @open && $open[-1] <= $event->{ts} + 0.0005;
         my $depth = @open;
         push @open, $end;
         $event->{depth} = $depth;
         next if $end < $from || $event->{ts} > $to;
-        $depth{$lane} = $depth if !defined $depth{$lane} || $depth > $depth{$lane};
+        $depth{$channel} = $depth if !defined $depth{$channel} || $depth > $depth{$channel};
         $seen{ $event->{cat} } = 1;
         my ($x, $w) = (x($event->{ts}), x($end) - x($event->{ts}));
         $w = 0.4 if $w < 0.4;
@@ -61,18 +61,18 @@ for my $lane (sort by_lane keys %lanes) {
         }
         $last[$depth] = { x => $x, w => $w, depth => $depth, cat => $event->{cat}, name => $event->{name},
                           us => $event->{dur}, n => 1 };
-        push @{ $bars{$lane} }, $last[$depth];
+        push @{ $bars{$channel} }, $last[$depth];
     }
 }
 my $at = $top;
-for my $lane (sort by_lane keys %bars) {
-    $y{$lane} = $at;
-    $at += $bar * (1 + $depth{$lane}) + $gap;
+for my $channel (sort by_channel keys %bars) {
+    $y{$channel} = $at;
+    $at += $bar * (1 + $depth{$channel}) + $gap;
 }
-for my $lane (keys %lanes) {
-    for my $event (grep { defined $_->{bind_id} && defined $y{$lane} } @{ $lanes{$lane} }) {
+for my $channel (keys %channels) {
+    for my $event (grep { defined $_->{bind_id} && defined $y{$channel} } @{ $channels{$channel} }) {
         my $end = $sent{ $event->{bind_id} } ||= {};
-        $end->{ $event->{flow_out} ? 'out' : 'in' } = [$event->{ts}, $y{$lane} + $bar * ($event->{depth} + 0.5)];
+        $end->{ $event->{flow_out} ? 'out' : 'in' } = [$event->{ts}, $y{$channel} + $bar * ($event->{depth} + 0.5)];
     }
 }
 
@@ -91,18 +91,18 @@ for (my $t = int($from / $step + 0.999999) * $step; $t <= $to; $t += $step) {
     print qq(<line x1="$x" y1="$top" x2="$x" y2="@{[$at - $gap]}" stroke="#e4e4e4"/>\n),
         qq(<text x="$x" y="@{[$top - 8]}" text-anchor="middle" fill="#555">@{[$step >= 1000 ? $t / 1000 . ' ms' : "$t us"]}</text>\n);
 }
-for my $lane (sort by_lane keys %bars) {
-    my ($rank, $thread) = split /\./, $lane;
+for my $channel (sort by_channel keys %bars) {
+    my ($rank, $thread) = split /\./, $channel;
     my $several = grep({ /^$rank\./ } keys %bars) > 1;
-    print qq(<text x="8" y="@{[$y{$lane} + 12]}">rank $rank@{[$several ? ".$thread" : '']}</text>\n),
-        qq(<line x1="$left" y1="@{[$y{$lane} + $bar * (1 + $depth{$lane})]}" x2="@{[$width - 20]}" ),
-        qq(y2="@{[$y{$lane} + $bar * (1 + $depth{$lane})]}" stroke="#cccccc"/>\n);
-    for (@{ $bars{$lane} }) {
+    print qq(<text x="8" y="@{[$y{$channel} + 12]}">rank $rank@{[$several ? ".$thread" : '']}</text>\n),
+        qq(<line x1="$left" y1="@{[$y{$channel} + $bar * (1 + $depth{$channel})]}" x2="@{[$width - 20]}" ),
+        qq(y2="@{[$y{$channel} + $bar * (1 + $depth{$channel})]}" stroke="#cccccc"/>\n);
+    for (@{ $bars{$channel} }) {
         printf qq(<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"><title>%s, %s</title></rect>\n), $_->{x},
-            $y{$lane} + $bar * $_->{depth}, $_->{w}, $bar - 1, $colour{ $_->{cat} } || '#888888', $_->{name},
+            $y{$channel} + $bar * $_->{depth}, $_->{w}, $bar - 1, $colour{ $_->{cat} } || '#888888', $_->{name},
             $_->{n} > 1 ? "$_->{n} calls" : "$_->{us} us";
         printf qq(<text x="%.1f" y="%d" fill="#ffffff" font-size="9">%s</text>\n), $_->{x} + 3,
-            $y{$lane} + $bar * $_->{depth} + 10, $_->{name} if $_->{n} == 1 && $_->{w} > 6 * length($_->{name}) + 6;
+            $y{$channel} + $bar * $_->{depth} + 10, $_->{name} if $_->{n} == 1 && $_->{w} > 6 * length($_->{name}) + 6;
     }
 }
 for (values %sent) {

@@ -113,7 +113,8 @@ struct aq_row {
 /** aq_rows - every row, the same in every process; *count_out gets their number. */
 const struct aq_row *aq_rows(size_t *count_out);
 
-/** aq_row_wanted - do the options ask for this row, given whether ranks share memory or are far? */
+/** aq_row_wanted - do the options ask for this row, given whether ranks share memory or are
+ * remote? */
 bool aq_row_wanted(const struct aq_options *options, const struct aq_row *row, bool remote);
 
 /** aq_row_budget, aq_row_limit_name - the row's budget as struct aq_row has it, and its limit in

@@ -30,7 +30,7 @@ struct bench_fh_plot {
 uint64_t bench_fh_random(void);
 void bench_fh_open(struct bench_fh_pair *pair, uint64_t quota, uint64_t local);
 void bench_fh_close(struct bench_fh_pair *pair);
-/* Rank 0 aims at rank 1's memory and lets go again: was it a hit? */
+/* Rank 0 takes a reference to rank 1's memory and drops it again: was it a hit? */
 bool bench_fh_touch(struct bench_fh_pair *pair, uintptr_t addr, size_t nbytes);
 /* dir NULL: no plot. */
 void bench_fh_plot(const char *dir, const char *file, const struct bench_fh_plot *plot);

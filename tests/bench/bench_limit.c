@@ -124,7 +124,7 @@ static void aq_limit_await_credit(struct aq_limit *l, uint64_t seq)
 void aq_limit_send(struct aq_limit *l, uint64_t iters)
 {
     struct aq_limit_area *area = l->area;
-    uint64_t checked = l->ring_seq; /* messages up to here have room for certain */
+    uint64_t checked = l->ring_seq; /* messages up to here have space for certain */
     uint64_t step = l->nbytes > 0 ? 1 : AQ_LIMIT_RING / 4;
 
     for (uint64_t i = 0; i < iters; i++) {

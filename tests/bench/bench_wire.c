@@ -31,7 +31,7 @@
 #endif
 
 #define AQ_WIRE_BUFFER   (4 << 20) /* socket buffers asked for */
-#define AQ_WIRE_BATCH    64   /* datagrams of a train: what every kernel with UDP_SEGMENT allows */
+#define AQ_WIRE_BATCH    64 /* datagrams of a GSO batch: every kernel with UDP_SEGMENT allows it */
 #define AQ_WIRE_KERNEL   1280 /* bytes that the kernel needs besides for a datagram, at most */
 #define AQ_WIRE_FRAGMENT AQ_WIRE_SMALL /* longer messages travel in pieces */
 #define AQ_WIRE_SPACE    (1u << 17)    /* for one recv(), however much has been joined */
@@ -64,7 +64,7 @@ static void aq_wire_transmit(int fd, const void *buf, size_t n)
         continue;
 }
 
-/* One datagram; 0 if patience ran out. */
+/* One datagram; 0 after the timeout. */
 static size_t aq_wire_take(struct aq_wire *w, int fd, void *buf, size_t n)
 {
     struct aq_wire_wait wait = { 0, 0 };

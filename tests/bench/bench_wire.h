@@ -11,10 +11,10 @@
  * and floods are paced by credits. Where something is lost all the same, a wait ends after
  * aq_wire_timeout_ns and the slice is spoilt, but nobody hangs.
  *
- * A stream may go as plain datagrams or as trains that the kernel cuts (UDP_SEGMENT), the receiver
- * letting it join them again (UDP_GRO); with datagrams as large as the interface takes, or smaller
- * ones that stay in a cache. Each of these is a way; who measures tries all and takes the fastest
- * as the limit.
+ * A stream may go as plain datagrams or as GSO batches that the kernel cuts (UDP_SEGMENT), the
+ * receiver letting it join them again (UDP_GRO); with datagrams as large as the interface takes, or
+ * smaller ones that stay in a cache. Each of these is a way; who measures tries all and takes the
+ * fastest as the limit.
  */
 #ifndef AQ_BENCH_WIRE_H
 #define AQ_BENCH_WIRE_H

@@ -114,7 +114,7 @@ static void keep(const uint8_t *bytes, size_t len, uint16_t from, uint16_t to)
     spray.recorded++;
 }
 
-/* A packet of the job: a datagram, or a train that the kernel has not cut yet. */
+/* A packet of the job: a datagram, or a GSO batch that the kernel has not cut yet. */
 static void look_at(const uint8_t *packet, size_t len)
 {
     struct virtio_net_hdr hdr;

@@ -46,15 +46,15 @@ my @entries = qw(aq_am_request_short aq_am_reply_short aq_shm_am_short aq_shm_po
 
 # May have atomic read-modify-writes.
 my %allowed = (
-    aq_shm_wake     => 'the bell of a receiver that sleeps: several ranks and its own threads ring it',
+    aq_shm_wake     => 'the wake-up count of a receiver that sleeps: several ranks and its own threads raise it',
     aq_shm_tx_greet => 'the first message to a rank: any rank may add itself to its count of greetings',
 );
 
-# Not looked into: not on the way of a message that has room, to a receiver with a handler.
+# Not looked into: not on the way of a message that has space, to a receiver with a handler.
 my %stops = (
     'aq_fatal'                                  => 'ends the job',
     'aq_(error|warn|log)\w*'                    => 'prints',
-    'aq_(am|short)\w*_waiting|aq_wait_\w+'      => 'no room: waits, and sleeps in the end',
+    'aq_(am|short)\w*_waiting|aq_wait_\w+'      => 'no space: waits, and sleeps in the end',
     'aq_callback_progress'                        => 'only while barriers or the like are under way',
     'aq_trace_\w+|aq_\w*traced\w*'              => 'only while tracing or statistics are on',
     'aq_thread_create'                          => 'a thread\'s first call',

@@ -259,7 +259,7 @@ done
 kill -9 $pid
 wait $pid 2>/dev/null
 gone "SIGKILL to the master ends the ranks of its workers"
-cat >"$work/strangers" <<'END'
+cat >"$work/unauthenticated" <<'END'
 # arguments: gasnetrun --worker FILE. First people who do not know the secret, then the worker.
 port=$(sed -n 's/^port //p' "$3")
 perl -MIO::Socket::INET -e 'for my $text ("", "GET / HTTP/1.0\r\n\r\n" x 9, "AQUEDUCT-WORKER1" . "x" x 900) {
@@ -270,7 +270,7 @@ sed "s/^key ..../key 0000/" "$3" >"$3.wrong"
 rm -f "$3.wrong"
 exec "$@"
 END
-ends 0 "strangers and a worker with another key at the door" env CSPAWN_CMD="sh '$work/strangers' %C" "$prog" 1
+ends 0 "unauthenticated peers and a worker with another key at the listener" env CSPAWN_CMD="sh '$work/unauthenticated' %C" "$prog" 1
 ranks 1 "" "do not keep the right one out"
 grep -q "no address of the first process answers" "$work/wrong-key"
 result $? "and the wrong one is told"

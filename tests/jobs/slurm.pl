@@ -145,7 +145,7 @@ sub run_case {
                                $want{victim}, $prog);
     my $text = slurp($output);
     my @problems;
-    push @problems, "ranks outlive the launcher's patience: @still" if $code eq 'timeout' && $want{ranks_end} && @still;
+    push @problems, "ranks outlive the launcher's timeout: @still" if $code eq 'timeout' && $want{ranks_end} && @still;
     $want{after}->() if $want{after};
     push @problems, "exit code $code, expected $want{code}" unless $code =~ /^(?:$want{code})$/;
     push @problems, sprintf 'took %.1f s, allowed are %.1f s', $seconds, $want{within} if $seconds > $want{within};
@@ -203,7 +203,7 @@ sub inside {
     my $lost = $launcher eq 'openmpi' ? '137' : '[1-9]\d*';
     my @try = ($launcher, $output);
 
-    try_case(@try, 'data', 'exchanges, cards, hosts and key', code => 0, within => $start + 2,
+    try_case(@try, 'data', 'exchanges, addresses, hosts and key', code => 0, within => $start + 2,
              count => ['^checked \d+$', $ranks], says => '^ready 5 h3 \d+ \S+ 2/3$');
     try_case(@try, 'cyclic', 'the same, ranks dealt round the hosts', code => 0, within => $start + 2,
              case => 'data', cyclic => 1, count => ['^checked \d+$', $ranks], says => '^ready 5 h3 \d+ \S+ 2/3$')

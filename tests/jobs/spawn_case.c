@@ -113,7 +113,7 @@ static void check_addresses(void)
         fill(want, sizeof(want), r, 5);
         if (aq_spawn_lookup(r, address, sizeof(address)) != 0
             || memcmp(address, want, sizeof(address)) != 0)
-            fail("the card of a rank", r);
+            fail("the address of a rank", r);
     }
     if (info->rank == 0)
         printf("time lookup %.0f\n", (double)(aq_jobarea_now_ns() - begin) / 1e3 / info->size);

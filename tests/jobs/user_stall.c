@@ -98,7 +98,7 @@ static void wait_in(const char *what)
     } else if (strcmp(what, "nbi") == 0) {
         gex_RMA_GetNBI(tm, &word, away, peer_words, sizeof(word), 0);
         gex_NBI_Wait(GEX_EC_ALL, 0);
-    } else if (strcmp(what, "room") == 0) {
+    } else if (strcmp(what, "space") == 0) {
         for (int i = 0; i < SPACE / 1000; i++)
             gex_AM_RequestMedium0(tm, away, H_TAKE, payload, sizeof(payload), GEX_EVENT_NOW, 0);
     } else if (strcmp(what, "until") == 0) {

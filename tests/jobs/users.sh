@@ -102,7 +102,7 @@ says 'ERROR .* 96.0 MB asked for, the limit is .* ulimit -f leaves 94.0 MB .*rai
 row $? "a segment above ulimit -f: figures and the remedy"
 says 'ERROR .* 96.0 MB asked for, the limit is .* ulimit -v leaves .*raise it' 4 prlimit --as=200000000 $job 96
 row $? "a segment above ulimit -v: figures and the remedy"
-says 'FATAL ERROR .* no room for segments: ulimit -v leaves 0.0 MB .*raise it' 1 prlimit --as=62914560 $job 1
+says 'FATAL ERROR .* no space for segments: ulimit -v leaves 0.0 MB .*raise it' 1 prlimit --as=62914560 $job 1
 row $? "ulimit -v leaves no segment: figures and the remedy"
 says 'ERROR .* [0-9]* MB .* file size limit of 1 MB; raise it with: ulimit -f' 1 prlimit --fsize=1000000 $job 1
 row $? "ulimit -f leaves not even the queues: figures and the remedy"
@@ -204,7 +204,7 @@ stall() # AQ_NO_OVERRIDES CASE TEXT
 stall 0 until GASNET_BLOCKUNTIL
 stall 0 barrier "gex_Event_Wait (gex_Coll_BarrierNB) $whom"
 stall 0 named "gasnet_barrier_wait $whom"
-stall 0 room "room for a message $whom"
+stall 0 space "space for a message $whom"
 stall 1 barrier "gex_Event_Wait (gex_Coll_BarrierNB) $whom"
 stall 1 named "gasnet_barrier_wait $whom"
 stall 1 get "gex_RMA_GetBlocking $whom"

@@ -2,7 +2,7 @@
 /*
  * where.c - prints facts about a job on several hosts; hosts.pl runs it, and knows the right ones.
  * Usage     where place         "place RANK SIZE HOSTNAME NBRHDS NBRHD HOSTS HOST HOST_SIZE HOST_ME
- *                               NEAR,..."
+ *                               LOCAL,..."
  *           where lines K       K numbered lines on stdout and K on stderr, of different lengths
  *           where cat           rank 0 copies its stdin to stdout; others print how many bytes they
  *                               read

@@ -16,7 +16,7 @@
 #include "extended/aq_ad.h"
 #include "core/aq_op.h"
 
-/* Near threads go on while remote ones have something left to do, up to a limit. */
+/* Local threads go on while remote ones have something left to do, up to a limit. */
 enum { THREADS = 4, REMOTE_OPS = 3000, LOCAL_OPS = 1 << 20, TYPES = 6 };
 
 static gex_TM_t tm;
@@ -73,27 +73,27 @@ static bool goes_on(int thread, int done)
     return done < LOCAL_OPS && atomic_load(&remote_running) > 0;
 }
 
-#define NUMBERS(T, t, C, word)                                                                  \
-    static void *numbers_##t(void *arg)                                                         \
-    {                                                                                           \
-        const int thread = (int)(intptr_t)arg;                                                  \
-        const gex_AD_t ad = (thread % 2 ? remote_ad : local_ad)[__builtin_ctz(GEX_DT_##T)];     \
-        volatile gex_OP_t add = GEX_OP_FADD; /* near: in the library, every other one inline */ \
-        int done;                                                                               \
-                                                                                                \
-        for (done = 0; goes_on(thread, done); done++) {                                         \
-            C old;                                                                              \
-                                                                                                \
-            if (done % 2)                                                                       \
-                gex_Event_Wait(gex_AD_OpNB_##T(ad, &old, 0, base, add, 1, 0, 0));               \
-            else                                                                                \
-                gex_Event_Wait(gex_AD_OpNB_##T(ad, &old, 0, base, GEX_OP_FINC, 0, 0, 0));       \
-            claim((uint64_t)old);                                                               \
-        }                                                                                       \
-        atomic_fetch_add(&given, (uint64_t)done);                                               \
-        atomic_fetch_sub(&remote_running, thread % 2);                                          \
-        atomic_fetch_sub(&running, 1);                                                          \
-        return NULL;                                                                            \
+#define NUMBERS(T, t, C, word)                                                                   \
+    static void *numbers_##t(void *arg)                                                          \
+    {                                                                                            \
+        const int thread = (int)(intptr_t)arg;                                                   \
+        const gex_AD_t ad = (thread % 2 ? remote_ad : local_ad)[__builtin_ctz(GEX_DT_##T)];      \
+        volatile gex_OP_t add = GEX_OP_FADD; /* local: in the library, every other one inline */ \
+        int done;                                                                                \
+                                                                                                 \
+        for (done = 0; goes_on(thread, done); done++) {                                          \
+            C old;                                                                               \
+                                                                                                 \
+            if (done % 2)                                                                        \
+                gex_Event_Wait(gex_AD_OpNB_##T(ad, &old, 0, base, add, 1, 0, 0));                \
+            else                                                                                 \
+                gex_Event_Wait(gex_AD_OpNB_##T(ad, &old, 0, base, GEX_OP_FINC, 0, 0, 0));        \
+            claim((uint64_t)old);                                                                \
+        }                                                                                        \
+        atomic_fetch_add(&given, (uint64_t)done);                                                \
+        atomic_fetch_sub(&remote_running, thread % 2);                                           \
+        atomic_fetch_sub(&running, 1);                                                           \
+        return NULL;                                                                             \
     }
 AQ_AD_TYPES(NUMBERS)
 

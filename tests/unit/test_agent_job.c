@@ -74,7 +74,7 @@ static void check_addresses(void)
         for (size_t i = 0; i < sizeof(got); i++)
             right = right && got[i] == pattern(r + 1000, i);
     }
-    check(right, "cards are everybody's");
+    check(right, "every rank has all addresses");
 }
 
 static void check_key(void)

@@ -17,7 +17,7 @@
 #include "other/spawn/aq_fdpass.h"
 
 static const uint8_t key[32] = "the key that both sides know: 32";
-static const uint8_t other_key[32] = "some other key, of a stranger...";
+static const uint8_t other_key[32] = "some other key, of another job..";
 static char name[AQ_SOCKET_NAME];
 
 static void make_name(void)
@@ -98,7 +98,7 @@ static void test_several_takers(void **state)
 /* What one name shows tells nothing of another, nor of the key. */
 static void test_names(void **state)
 {
-    static const char *const uses[] = { "board", "host descriptor", "listener of rank" };
+    static const char *const uses[] = { "jobarea", "host descriptor", "listener of rank" };
     char names[3 * 4][AQ_SOCKET_NAME], again[AQ_SOCKET_NAME], text[3] = "";
     uint8_t zeros[32] = { 0 };
     unsigned count = 0, shown = 0;

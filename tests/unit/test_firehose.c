@@ -257,7 +257,8 @@ static void test_local(void **state)
     sim_free(sim);
 }
 
-/* A region that a peer aims at serves our own transfers, counts for both, and is pinned once. */
+/* A region that a peer has a reference to serves our own transfers, counts for both, and is
+ * registered once. */
 static void test_shared_region(void **state)
 {
     struct sim *sim = sim_new(2, &config, false);

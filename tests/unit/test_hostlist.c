@@ -254,7 +254,7 @@ static void test_place(void **state)
     expect_place("a:1,b:4", 5, 2, "a:1=1 b:4=4");
     expect_place("a:4,b,c", 9, 0, "a:4=4 b=3 c=2");
     expect_no_place("a,b", 8, 4, "-H names 2 hosts, -N asks for 4");
-    expect_no_place("a:2,b:2", 5, 0, "-H has room for 4 ranks on 2 hosts, -n asks for 5");
+    expect_no_place("a:2,b:2", 5, 0, "-H has slots for 4 ranks on 2 hosts, -n asks for 5");
 }
 
 /* a name for each worker, as the udp conduit's SSH_SERVERS has them */

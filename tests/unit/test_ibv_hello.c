@@ -2,8 +2,8 @@
 /*
  * test_ibv_hello.c - how two ranks of the ibv conduit agree on a connection, over a simulated
  * network that loses, doubles, delays and reorders datagrams: both always get there, learn each
- * other's queue pairs, and neither sends before the other receives. Strangers, changed packets, and
- * a second set of queue pairs are refused.
+ * other's queue pairs, and neither sends before the other receives. Unauthenticated peers, changed
+ * packets, and a second set of queue pairs are refused.
  */
 #include "tests/unit/aq_unit.h"
 

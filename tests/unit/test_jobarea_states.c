@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_jobarea_states.c - the job board: made in a memfd, mapped again, its barrier, exit state and
+ * test_jobarea_states.c - the job area: made in a memfd, mapped again, its barrier, exit state and
  * code, the exit timeout from the environment, the report of who waits.
  */
 #include "tests/unit/aq_unit.h"
@@ -31,9 +31,9 @@ static void test_create_and_map(void **state)
     again = aq_jobarea_map(fd);
     assert_non_null(again);
     assert_ptr_not_equal(again, jobarea);
-    strcpy(aq_jobarea_blackboard(again), "seen by both");
-    assert_string_equal(aq_jobarea_blackboard(jobarea), "seen by both");
-    assert_true(again->bytes > again->blackboard_offset);
+    strcpy(aq_jobarea_local_exchange(again), "seen by both");
+    assert_string_equal(aq_jobarea_local_exchange(jobarea), "seen by both");
+    assert_true(again->bytes > again->local_exchange_offset);
     munmap(again, again->bytes);
     munmap(jobarea, jobarea->bytes);
     close(fd);
@@ -41,7 +41,7 @@ static void test_create_and_map(void **state)
 
 static void test_map_refuses_others(void **state)
 {
-    int fd = memfd_create("not-a-board", 0);
+    int fd = memfd_create("not-a-jobarea", 0);
 
     (void)state;
     assert_null(aq_jobarea_map(fd));

@@ -65,7 +65,7 @@ static void test_cut(void **state)
     endless(end);
     sim_run(sim, 20 * SIM_MS);
     before = end->link.cwnd;
-    end->out.batch_left = 5; /* in one train */
+    end->out.batch_left = 5; /* in one GSO batch */
     while (end->link.counts.cuts == 0 && sim_step(sim, sim->now + 20 * SIM_MS))
         continue;
     after = end->link.cwnd;
@@ -97,7 +97,7 @@ static void test_cut_by_queue(void **state)
     assert_int_equal(end->link.counts.cuts, 1);
     assert_in_range(end->link.cwnd, before * 65 / 100, before * 75 / 100);
     sim_run(sim, sim->now + SIM_S / 2);
-    assert_true(end->link.counts.cuts > 1); /* it went on looking for room */
+    assert_true(end->link.counts.cuts > 1); /* it went on looking for space */
     assert_true(end->link.cwnd < 2 * (pipe.queue_bytes + 2 * 10000 + 20000));
     assert_true(end->link.counts.resent < end->link.counts.sent / 20);
     sim_free(sim);

@@ -129,7 +129,7 @@ static bool data_is_filled(const uint8_t *at, uint32_t nbytes)
     return true;
 }
 
-/* A datagram of a lane with one frame of each of its types; the last one's data is behind the
+/* A datagram of a channel with one frame of each of its types; the last one's data is behind the
  * hashed part if open_end. */
 static void sample_make(struct sample *sample, uint8_t channel, unsigned nargs, uint32_t nbytes,
                         bool open_end)
@@ -335,7 +335,7 @@ static void test_flipped(void **state)
         }
 }
 
-/* Numbers at their limits, and frames of another lane. */
+/* Numbers at their limits, and frames of another channel. */
 static void test_refused(void **state)
 {
     uint8_t at[256] __attribute__((aligned(16))) = { 0 };
@@ -366,7 +366,7 @@ static void test_refused(void **state)
     frag.frag_offset = 2;
     frag.nbytes = 0;
     assert_false(ENDS(aq_udp_frag_encode(at + AQ_UDP_HEADER, &frag)));
-    assert_false(ENDS(aq_udp_get_encode(at + AQ_UDP_HEADER, 1, 1, 1))); /* not on this lane */
+    assert_false(ENDS(aq_udp_get_encode(at + AQ_UDP_HEADER, 1, 1, 1))); /* not on this channel */
     assert_false(ENDS(aq_udp_sack_encode(at + AQ_UDP_HEADER, 0, 1, 1, bits)));
     header.channel = AQ_UDP_RMA;
     assert_true(ENDS(aq_udp_get_encode(at + AQ_UDP_HEADER, 1, 1, 1)));
@@ -441,7 +441,7 @@ static void test_hash(void **state)
 
                 sample.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
                 if (covered == passes(&sample, remote_addr, above))
-                    fail_msg("bit %zu of byte %zu of %zu, lane %u", bit % 8, bit / 8, sample.len,
+                    fail_msg("bit %zu of byte %zu of %zu, channel %u", bit % 8, bit / 8, sample.len,
                              channel);
                 sample.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
             }

@@ -191,7 +191,7 @@ static inline void sim_pattern(uint8_t *at, size_t len, uint32_t channel, uint32
         at[i] = (uint8_t)((word = word * 1664525u + 1013904223u) >> 24);
 }
 
-/* Queue message `number` of a channel. False: no room. */
+/* Queue message `number` of a channel. False: no space. */
 static inline bool sim_queue(struct sim_end *end, enum aq_udp_channel channel, uint32_t number)
 {
     uint32_t length = end->length != 0 ? end->length : 16 + (uint32_t)(sim_random(end->sim) % 1200);
@@ -299,7 +299,7 @@ static inline unsigned sim_output(struct aq_udp_link *link, const struct aq_udp_
         const size_t len = packet->head_len + packet->body_len;
 
         assert_true(len <= AQ_UDP_MAX_DATAGRAM);
-        if (i != 0) { /* a train is cut up by its size */
+        if (i != 0) { /* a GSO batch is cut up by its size */
             assert_true(len <= packets[0].head_len + packets[0].body_len);
             assert_true(packets[i - 1].head_len + packets[i - 1].body_len
                         == packets[0].head_len + packets[0].body_len);

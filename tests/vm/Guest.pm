@@ -35,13 +35,13 @@ sub write_script {
 
 # enter GUEST, NEAR: from now on jobs start as they have to there, so many ranks of a host sharing memory
 sub enter {
-    ($guest, my $near) = @_;
+    ($guest, my $local) = @_;
     $| = 1;
     mkdir $work;
     chdir $work or die "guest.pl: $work: $!\n";
     delete @ENV{grep { /^(GASNET_|AQ_BUILD|AQ_SRC|PMIX_|SLURM_)/ && !/^GASNET_IBV_/ } keys %ENV};
     $ENV{GASNET_CONDUIT}          = 'ibv';
-    $ENV{GASNET_SUPERNODE_MAXSIZE} = $near;
+    $ENV{GASNET_SUPERNODE_MAXSIZE} = $local;
     $ENV{GASNET_EXITTIMEOUT}      = 30;    # emulated processors, maybe of a busy machine
     $ENV{GASNET_HOST_TIMEOUT}     = 60;
     $ENV{AQ_TEST_PATIENCE}        = 120;

@@ -3,7 +3,7 @@
 # guest.pl - what run.pl runs inside a guest: the suites, one after the other. Prints TAP lines, then "end N".
 #
 #   guest.pl --build DIR --out DIR --guest one|rails|wire|hosts --suite NAME... [-n N[,N...]] [--filter RE]
-#            [--near N] [--seconds S] [--quick] [--verbose]
+#            [--local N] [--seconds S] [--quick] [--verbose]
 use strict;
 use warnings;
 use Cwd qw(abs_path);
@@ -14,14 +14,14 @@ BEGIN { $here = abs_path(dirname($0)) }
 use lib $here;
 use Guest;
 
-my ($ranks, $guest, $near, $filter, $seconds, $quick, @suites) = ('2,4', 'one', 1);
+my ($ranks, $guest, $local, $filter, $seconds, $quick, @suites) = ('2,4', 'one', 1);
 GetOptions('build=s' => \$build, 'out=s' => \$out, 'guest=s' => \$guest, 'suite=s' => \@suites, 'n=s' => \$ranks,
-           'near=i' => \$near, 'filter=s' => \$filter, 'seconds=i' => \$seconds, 'quick' => \$quick,
+           'local=i' => \$local, 'filter=s' => \$filter, 'seconds=i' => \$seconds, 'quick' => \$quick,
            'verbose' => \$verbose) && !@ARGV
     or die "guest.pl: bad options\n";
 my $source = abs_path("$here/../..");
 $seconds //= 20;
-enter($guest, $near);
+enter($guest, $local);
 
 # The usual tests of a device, without this library.
 sub suite_sanity {
@@ -57,7 +57,7 @@ sub suite_reference {
 
 sub suite_stress {
     for my $mode ('par', 'seq') {
-        my $n    = $near > 1 ? 4 : $guest eq 'one' && $mode eq 'par' ? 3 : 2;
+        my $n    = $local > 1 ? 4 : $guest eq 'one' && $mode eq 'par' ? 3 : 2;
         my $text = job(120 + 6 * $seconds, $n, "$build/tests/conformance/bin/stress-$mode", '--seconds', $seconds);
         judge("stress-$mode for $seconds s, $n ranks", $text, $? == 0 && $text =~ /^ok /m && $text !~ /^not ok/m);
     }

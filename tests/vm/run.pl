@@ -4,7 +4,7 @@
 # test where the machine lacks what is needed.
 #
 #   run.pl [--guest NAME]... [--suite NAME]... [-n N[,N...]] [--filter RE] [--seconds S] [--quick] [--timeout S]
-#          [--near N] [--keep DIR] [--verbose]
+#          [--local N] [--keep DIR] [--verbose]
 #
 # Guests    one     one host with one device
 #           rails   one host with two devices, each rank on both
@@ -29,7 +29,7 @@
 #           units   the unit tests, on the guest's kernel
 # The default is guest one with sanity, conformance, stress, ft, kill, limits and leave. One machine is up at a time; each
 # takes half a minute to boot where there is no KVM. --timeout: of each guest, boot included (default 1800).
-# --near: so many ranks of a host share memory, as in GASNET_SUPERNODE_MAXSIZE (default 1: all go over the device).
+# --local: so many ranks of a host share memory, as in GASNET_SUPERNODE_MAXSIZE (default 1: all go over the device).
 # --keep: where the guests leave files, such as the figures of bench, and what their kernels said (default: nowhere).
 # AQ_BUILD is the build folder (default: the current one), AQ_VM_LOCK a file that is locked while a guest is up.
 use strict;
@@ -46,7 +46,7 @@ BEGIN { $here = abs_path(dirname($0)) }
 my %rxe = (one => [], rails => ['--rxe', 2], wire => ['--rxe', 2], hosts => ['--hosts', 2]);
 my @known = qw(sanity conformance reference stress ft kill lost down limits leave fences restart armci ga pin bench units);
 my (@guests, @suites, $quick, $filter, $seconds, $keep, $verbose);
-my ($ranks, $timeout, $near) = ('2,4', 1800, 1);
+my ($ranks, $timeout, $local) = ('2,4', 1800, 1);
 
 # The comment at the beginning of this file.
 sub help {
@@ -59,7 +59,7 @@ sub help {
 }
 
 GetOptions('guest=s' => \@guests, 'suite=s' => \@suites, 'n=s' => \$ranks, 'filter=s' => \$filter,
-           'near=i' => \$near, 'seconds=i' => \$seconds, 'quick' => \$quick, 'timeout=i' => \$timeout,
+           'local=i' => \$local, 'seconds=i' => \$seconds, 'quick' => \$quick, 'timeout=i' => \$timeout,
            'keep=s' => \$keep, 'verbose' => \$verbose, 'help' => \&help) && !@ARGV
     or die "run.pl: its options: run.pl --help\n";
 @guests = ('one') unless @guests;
@@ -109,7 +109,7 @@ sub build_armci {
 sub run_guest {
     my ($guest) = @_;
     my $folder = tempdir('aq-vm.XXXXXX', TMPDIR => 1, CLEANUP => 1);
-    my @options = ('--guest', $guest, '-n', $ranks, '--near', $near, $quick ? '--quick' : (),
+    my @options = ('--guest', $guest, '-n', $ranks, '--local', $local, $quick ? '--quick' : (),
                    $verbose ? '--verbose' : (),
                    defined $filter ? ('--filter', $filter) : (), defined $seconds ? ('--seconds', $seconds) : (),
                    map { ('--suite', $_) } @suites);

@@ -75,7 +75,7 @@ static int aq_spawn_mpi_kvs_put(const char *key, const char *value, enum aq_kvs_
     (void)scope; /* every value goes to every rank */
     if (aq_spawn_mpi_store.count == AQ_SPAWN_MPI_PUTS || strlen(key) >= sizeof(v->key)
         || strlen(value) >= sizeof(v->text))
-        return aq_fail(AQ_ERR_ARG, "mpi: no room for what ranks tell each other at start: %s", key);
+        return aq_fail(AQ_ERR_ARG, "mpi: no space for what ranks exchange at start: %s", key);
     aq_spawn_mpi_store.count++;
     strcpy(v->key, key);
     strcpy(v->text, value);
@@ -142,7 +142,7 @@ static int aq_spawn_mpi_kvs_get(uint32_t rank, const char *key, char value_out[A
                 strcpy(value_out, at + key_len + 1);
                 return AQ_OK;
             }
-    return aq_fail(AQ_ERR_SYS, "mpi: rank %u has told nobody its %s", rank, key);
+    return aq_fail(AQ_ERR_SYS, "mpi: rank %u has not published its %s", rank, key);
 }
 
 static int aq_spawn_mpi_kvs_life_fd(void)
@@ -207,7 +207,7 @@ void aq_spawn_mpi_notify(struct aq_spawn_state *st)
 
 /* --- the end of a job over a group --- */
 
-void aq_spawn_mpi_part(struct aq_spawn_state *st)
+void aq_spawn_mpi_disconnect(struct aq_spawn_state *st)
 {
     (void)st;
     aq_monitor_stop();
@@ -227,13 +227,13 @@ void aq_spawn_mpi_fini(struct aq_spawn_state *st)
 
 /* --- exchanges after the start, when messages may be under way --- */
 
-static void aq_spawn_mpi_enter(void)
+static void aq_spawn_mpi_exchange_begin(void)
 {
     aq_spawn_mpi.conduit->barrier();
     aq_spawn_mpi.conduit->lock();
 }
 
-static int aq_spawn_mpi_leave(const char *what, int error)
+static int aq_spawn_mpi_exchange_end(const char *what, int error)
 {
     aq_spawn_mpi.conduit->unlock();
     return error == 0 ? AQ_OK : aq_spawn_mpi_failed(what, error);
@@ -242,20 +242,20 @@ static int aq_spawn_mpi_leave(const char *what, int error)
 int aq_spawn_mpi_allgather(struct aq_spawn_state *st, const void *own, size_t len, void *all)
 {
     (void)st;
-    aq_spawn_mpi_enter();
-    return aq_spawn_mpi_leave("MPI_Allgather", aq_spawn_mpi.lib->allgather(own, len, all));
+    aq_spawn_mpi_exchange_begin();
+    return aq_spawn_mpi_exchange_end("MPI_Allgather", aq_spawn_mpi.lib->allgather(own, len, all));
 }
 
 int aq_spawn_mpi_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root)
 {
     (void)st;
-    aq_spawn_mpi_enter();
-    return aq_spawn_mpi_leave("MPI_Bcast", aq_spawn_mpi.lib->bcast(buf, len, root));
+    aq_spawn_mpi_exchange_begin();
+    return aq_spawn_mpi_exchange_end("MPI_Bcast", aq_spawn_mpi.lib->bcast(buf, len, root));
 }
 
 int aq_spawn_mpi_fence(struct aq_spawn_state *st)
 {
     (void)st;
-    aq_spawn_mpi_enter();
-    return aq_spawn_mpi_leave("MPI_Barrier", aq_spawn_mpi.lib->barrier());
+    aq_spawn_mpi_exchange_begin();
+    return aq_spawn_mpi_exchange_end("MPI_Barrier", aq_spawn_mpi.lib->barrier());
 }

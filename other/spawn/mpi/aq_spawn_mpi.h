@@ -49,7 +49,7 @@ int aq_spawn_mpi_fence(struct aq_spawn_state *st);
 void aq_spawn_mpi_notify(struct aq_spawn_state *st);
 int aq_spawn_mpi_finish(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how);
 /* For a job over a group that is made of a communicator. */
-void aq_spawn_mpi_part(struct aq_spawn_state *st);
+void aq_spawn_mpi_disconnect(struct aq_spawn_state *st);
 int aq_spawn_mpi_gather(struct aq_spawn_state *st);
 void aq_spawn_mpi_fini(struct aq_spawn_state *st);
 

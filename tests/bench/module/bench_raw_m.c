@@ -175,7 +175,7 @@ static void raw_stream_end(bool sender)
         raw_say(TAG_END);
 }
 
-/* A window of messages; each that is done makes room for another. */
+/* A window of messages; each that is done makes space for another. */
 static void raw_stream(bool sender, size_t n, uint64_t iters)
 {
     uint64_t window = raw_window(n);
@@ -192,7 +192,7 @@ static void raw_stream(bool sender, size_t n, uint64_t iters)
     raw_stream_end(sender);
 }
 
-/* Two windows; one that is done as a whole makes room for another. */
+/* Two windows; one that is done as a whole makes space for another. */
 static void raw_stream_batches(bool sender, size_t n, uint64_t iters)
 {
     uint64_t window = raw_window(n), started = 0;

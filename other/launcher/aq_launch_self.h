@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_launch_udp.h - amudprun's command line, and the spawn function (GASNET_SPAWNFN) of udp jobs.
+ * aq_launch_self.h - programs that start themselves: amudprun's command line, and the spawn
+ * function (GASNET_SPAWNFN).
  * Threads   one
  * Promise   a variable in any of its three spellings is GASNET_X in the environment afterwards
  */
-#ifndef AQ_LAUNCH_UDP_H
-#define AQ_LAUNCH_UDP_H
+#ifndef AQ_LAUNCH_SELF_H
+#define AQ_LAUNCH_SELF_H
 
 #ifdef HAVE_CONFIG_H
 #include "aq_config.h"
@@ -23,14 +24,14 @@ bool aq_amudprun_is(const struct aq_launch *lo);
  * word. */
 int aq_amudprun_parse(struct aq_launch *lo, int argc, char **argv);
 
-/** aq_launch_udp_names - sets GASNET_X to the value of AMUDP_X or X where only those are set. */
-void aq_launch_udp_names(void);
+/** aq_launch_self_names - sets GASNET_X to the value of AMUDP_X or X where only those are set. */
+void aq_launch_self_names(void);
 
 /**
- * aq_launch_udp_spawner - the spawner that GASNET_SPAWNFN selects. Unset: ssh for amudprun; for
+ * aq_launch_self_spawner - the spawner that GASNET_SPAWNFN selects. Unset: ssh for amudprun; for
  * gasnetrun ssh if the user names hosts or asks for several, else this host.
  */
-enum aq_spawner aq_launch_udp_spawner(const struct aq_launch *lo);
+enum aq_spawner aq_launch_self_spawner(const struct aq_launch *lo);
 
 /**
  * aq_launch_custom - SPAWNFN=C: have CSPAWN_CMD start the workers, and run the job on them.

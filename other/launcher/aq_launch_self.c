@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aq_launch_udp.c - see aq_launch_udp.h.
+ * aq_launch_self.c - see aq_launch_self.h.
  * Threads   one
  */
-#include "other/launcher/aq_launch_udp.h"
+#include "other/launcher/aq_launch_self.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 #include "base/aq_env_alias.h"
 #include "other/launcher/aq_hostlist.h"
 
-static void aq_amudprun_usage(FILE *to)
+static void aq_amudprun_usage(const struct aq_launch *lo, FILE *to)
 {
-    fputs("usage: amudprun -np N [options] program [arguments]\n"
-          "  -np N, -n N, -N N    start N ranks (required)\n"
+    fprintf(to, "usage: %s -np N [options] program [arguments]\n", lo->self);
+    fputs("  -np N, -n N, -N N    start N ranks (required)\n"
           "  -spawn F             L: on this host; S: by ssh on the hosts of GASNET_SSH_SERVERS; "
           "C: by GASNET_CSPAWN_CMD\n"
           "                       (without it GASNET_SPAWNFN counts, without that S)\n"
@@ -27,27 +27,28 @@ static void aq_amudprun_usage(FILE *to)
           to);
 }
 
-static _Noreturn void aq_amudprun_misuse(const char *what, const char *word)
+static _Noreturn void aq_amudprun_misuse(const struct aq_launch *lo, const char *what,
+                                         const char *word)
 {
-    fprintf(stderr, "amudprun: %s '%s'\n", what, word);
-    aq_amudprun_usage(stderr);
+    fprintf(stderr, "%s: %s '%s'\n", lo->self, what, word);
+    aq_amudprun_usage(lo, stderr);
     exit(1);
 }
 
 bool aq_amudprun_is(const struct aq_launch *lo)
 {
-    return strncmp(lo->self, "amudprun", 8) == 0;
+    const char *command = lo->info->command;
+
+    return command != NULL && strncmp(lo->self, command, strlen(command)) == 0;
 }
 
-static int64_t aq_amudprun_number(const char *option, const char *text, int64_t max)
+static int64_t aq_amudprun_number(const struct aq_launch *lo, const char *option, const char *text,
+                                  int64_t max)
 {
     int64_t n;
 
-    if (!aq_env_parse_int(text, &n) || n < 1 || n > max) {
-        fprintf(stderr, "amudprun: %s %s: give a number of 1 to %lld\n", option, text,
-                (long long)max);
-        exit(1);
-    }
+    if (!aq_env_parse_int(text, &n) || n < 1 || n > max)
+        aq_launch_error(lo, "%s %s: give a number of 1 to %lld", option, text, (long long)max);
     return n;
 }
 
@@ -65,13 +66,13 @@ static void aq_amudprun_option(struct aq_launch *lo, const char *word, const cha
 {
     if (strcmp(word, "-spawn") == 0) {
         if (strlen(value) != 1 || strchr("LSClsc", value[0]) == NULL)
-            aq_amudprun_misuse("-spawn takes L, S or C, not", value);
+            aq_amudprun_misuse(lo, "-spawn takes L, S or C, not", value);
         setenv("GASNET_SPAWNFN", value, 1);
     } else if (strcmp(word, "-depth") == 0) {
-        aq_amudprun_number(word, value, 65535);
+        aq_amudprun_number(lo, word, value, 65535);
         setenv("GASNET_NETWORKDEPTH", value, 1);
     } else {
-        lo->ranks = (uint32_t)aq_amudprun_number(word, value, AQ_SPAWN_MAX_JOB);
+        lo->ranks = (uint32_t)aq_amudprun_number(lo, word, value, AQ_SPAWN_MAX_JOB);
     }
 }
 
@@ -87,50 +88,50 @@ int aq_amudprun_parse(struct aq_launch *lo, int argc, char **argv)
             break;
         }
         if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
-            aq_amudprun_usage(stdout);
+            aq_amudprun_usage(lo, stdout);
             exit(0);
         }
         if (strcmp(word, "-v") == 0)
             lo->verbose++;
         else if (!aq_amudprun_takes_value(word))
-            aq_amudprun_misuse("unknown option", word);
+            aq_amudprun_misuse(lo, "unknown option", word);
         else if (at + 1 >= argc)
-            aq_amudprun_misuse("a value must follow", word);
+            aq_amudprun_misuse(lo, "a value must follow", word);
         else
             aq_amudprun_option(lo, word, argv[++at]);
     }
     if (lo->ranks == 0)
-        aq_amudprun_misuse("say how many ranks to start:", "-np N");
+        aq_amudprun_misuse(lo, "say how many ranks to start:", "-np N");
     if (at >= argc)
-        aq_amudprun_misuse("name the program to run:", "program [arguments]");
+        aq_amudprun_misuse(lo, "name the program to run:", "program [arguments]");
     return at;
 }
 
-static const char *aq_launch_udp_get(const char *name)
+static const char *aq_launch_self_get(const char *name)
 {
     return getenv(name);
 }
 
-static bool aq_launch_udp_set(const char *name, const char *value)
+static bool aq_launch_self_set(const char *name, const char *value)
 {
     return setenv(name, value, 1) == 0;
 }
 
-static void aq_launch_udp_warn(const struct aq_env_alias *alias)
+static void aq_launch_self_warn(const struct aq_env_alias *alias)
 {
     fprintf(stderr, "*** WARNING: %s='%s' is used; %s='%s' contradicts it\n", alias->name,
             alias->value, alias->other, alias->other_value);
 }
 
-void aq_launch_udp_names(void)
+void aq_launch_self_names(void)
 {
     for (size_t i = 0; aq_conduit_infos[i] != NULL; i++)
         if (aq_conduit_infos[i]->aliases != NULL)
-            (void)aq_env_alias_adopt(aq_conduit_infos[i]->aliases, aq_launch_udp_get,
-                                     aq_launch_udp_set, aq_launch_udp_warn);
+            (void)aq_env_alias_adopt(aq_conduit_infos[i]->aliases, aq_launch_self_get,
+                                     aq_launch_self_set, aq_launch_self_warn);
 }
 
-enum aq_spawner aq_launch_udp_spawner(const struct aq_launch *lo)
+enum aq_spawner aq_launch_self_spawner(const struct aq_launch *lo)
 {
     const char *text = getenv("GASNET_SPAWNFN");
 
