@@ -2,9 +2,9 @@
 /*
  * peer_mpi_net.c - the rows of aq-bench between ranks that share no memory, by an MPI that is told
  * to use a network.
- * Owns      one window
+ * Owns      nothing
  * Threads   one in every process
- * Uses      MPI, bench_stat.h
+ * Uses      MPI, peer_window.h
  *
  * usage: mpirun -n 2 peer_mpi_net WHO quick|full - prints record lines for aq-bench, under the
  * names of its rows:
@@ -13,13 +13,8 @@
  *   put_stream                   MPI_Isend of so many bytes, some at a time, to posted receives
  *   put get fadd                 one-sided, each followed by MPI_Win_flush
  */
-#include <mpi.h>
-#include <stdlib.h>
-#include <string.h>
+#include "peer_window.h"
 
-#include "bench_stat.h"
-
-#define POOL   ((size_t)16 << 20)
 #define WINDOW 64
 #define TAG    2
 
@@ -30,16 +25,7 @@ enum kind {
     KIND_GET,
     KIND_FADD,
     KIND_BARRIER,
-    KIND_ALLREDUCE,
-    KIND_QUIT
-};
-
-struct peer {
-    int rank;
-    MPI_Win window;
-    unsigned char *base, *src, *dst;
-    enum kind kind;
-    size_t size;
+    KIND_ALLREDUCE
 };
 
 static void run_pingpong(struct peer *p, uint64_t iters)
@@ -129,33 +115,6 @@ static void run(struct peer *p, uint64_t iters)
     }
 }
 
-/* Tells the other what comes, then does its part. */
-static double run_side(void *arg, uint64_t iters)
-{
-    struct peer *p = arg;
-    unsigned long long command[3] = { p->kind, p->size, iters };
-    double start;
-
-    MPI_Bcast(command, 3, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
-    start = aq_bench_now();
-    run(p, iters);
-    return aq_bench_now() - start;
-}
-
-static void serve(struct peer *p)
-{
-    for (;;) {
-        unsigned long long command[3];
-
-        MPI_Bcast(command, 3, MPI_UNSIGNED_LONG_LONG, 0, MPI_COMM_WORLD);
-        p->kind = (enum kind)command[0];
-        p->size = command[1];
-        if (p->kind == KIND_QUIT)
-            return;
-        run(p, command[2]);
-    }
-}
-
 static const struct {
     const char *name;
     enum kind kind;
@@ -178,47 +137,12 @@ static const struct {
 
 static void measure_all(struct peer *p, const char *who, int quick)
 {
-    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
-        for (const size_t *size = rows[k].sizes; *size != END; size++) {
-            p->kind = rows[k].kind;
-            p->size = *size;
-            aq_bench_report(who, rows[k].name, *size, (struct aq_side){ run_side, p }, quick != 0);
-        }
-    }
+    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
+        for (const size_t *size = rows[k].sizes; *size != END; size++)
+            measure(p, who, rows[k].name, rows[k].kind, *size, quick);
 }
 
 int main(int argc, char **argv)
 {
-    struct peer p;
-    int ranks;
-
-    memset(&p, 0, sizeof(p));
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &p.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks != 2 || argc != 3) {
-        MPI_Finalize();
-        return 2;
-    }
-    MPI_Win_allocate((MPI_Aint)POOL, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &p.base, &p.window);
-    MPI_Win_lock_all(0, p.window);
-    p.src = aligned_alloc(4096, POOL);
-    p.dst = aligned_alloc(4096, POOL);
-    memset(p.base, 0, POOL);
-    memset(p.src, 0, POOL);
-    memset(p.dst, 0, POOL);
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (p.rank == 0) {
-        measure_all(&p, argv[1], strcmp(argv[2], "quick") == 0);
-        p.kind = KIND_QUIT;
-        run_side(&p, 0);
-    } else {
-        serve(&p);
-    }
-    MPI_Win_unlock_all(p.window);
-    MPI_Win_free(&p.window);
-    free(p.src);
-    free(p.dst);
-    MPI_Finalize();
-    return 0;
+    return peer_main(argc, argv, 2);
 }
