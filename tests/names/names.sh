@@ -115,7 +115,7 @@ quiet='-Wno-implicit-fallthrough -Wno-deprecated-declarations'
 # headers' own language allows it.
 positions()
 {
-    file=$work/positions.$1 compiler=$2 first=$3
+    file=$work/positions.$1 file_name=positions.$1 compiler=$2 first=$3
     shift 2
     calls=$(sed -n '$s/^[^0-9]*\([0-9]*\) wrong calls.*/\1/p' "$file")
     for std in "$@"; do
@@ -128,6 +128,10 @@ positions()
         wants compiles "$compiler $first: macros in their positions ($mode)" $compiler -std=$first \
             $strict $quiet -DGASNET_$mode $flags "$file"
     done
+    # compilers look at what is not used in the main file only
+    echo "#include \"$file_name\"" >"$work/includes-$file_name"
+    wants compiles "$compiler $first: macros in their positions, in a header" $compiler \
+        -std=$first $strict $quiet -DGASNET_PAR $flags "$work/includes-$file_name"
     wants compiles "$compiler $first: macros in their positions, a debug build" $compiler \
         -std=$first $strict $quiet -DGASNET_PAR -I"$work/debug" $flags "$file"
     wants compiles "$compiler $first: macros in their positions, optimised" $compiler -std=$first \
