@@ -430,6 +430,18 @@ sub test_small_disk
 
 # --- the summariser ---
 
+# Two hosts in name, two ranks each: collectives of a team go through one rank of each host. Whoever
+# else sends messages for them shows that they do not.
+sub test_levels
+{
+    my (undef, $status) = job({ GASNET_CONDUIT => 'udp', GASNET_SUPERNODE_MAXSIZE => 2,
+                                GASNET_STATSFILE => "$work/l%.txt" }, $run, '-n', 4, "tests/trace/traced-$mode", 'levels');
+    my @sent = map { (stats_of(text_of("$work/l$_.txt"))->{$_}{OWN_REQUEST} || [0])->[0] } 0 .. 3;
+    ok($status == 0 && $sent[0] >= 400 && $sent[2] >= 400 && $sent[1] < 100 && $sent[3] < 100,
+       "$mode: one rank of each neighborhood sends a team's collectives", "messages of ranks 0 to 3: @sent");
+    return;
+}
+
 sub test_summary
 {
     my ($text, $status);
@@ -466,6 +478,7 @@ for (@modes) {
     test_much();
     test_ends();
     test_bad_files();
+    test_levels();
     test_summary();
 }
 print "1..$tests\n";

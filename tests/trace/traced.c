@@ -7,6 +7,7 @@
  *     client   the client's own lines, masks, source positions, callbacks
  *     many     enough puts to fill a thread's memory several times
  *     threads  puts and messages from four threads (par)
+ *     levels   barriers and reductions, small and large, of a team that is not the primordial one
  *     fork     a child process that ends by exit() must add nothing
  *     exit N, kill N, segv N, abort N   rank N ends so, among other calls; the others wait
  *     hang     rank 1 waits for the others' barrier for ever and is ended from outside
@@ -14,6 +15,7 @@
  * Exit status 0, or as the case says. SPDX-License-Identifier: BSD-3-Clause
  */
 #include <gasnetex.h>
+#include <gasnet_coll.h>
 #include <gasnet_tools.h>
 
 #include <pthread.h>
@@ -228,6 +230,22 @@ static void do_end(const char *how, gex_Rank_t who)
     gex_Coll_BarrierBlocking(team, 0);
 }
 
+static void do_levels(void)
+{
+    static int64_t src[8192], dst[8192];
+    gex_TM_t copy;
+
+    gex_TM_Split(&copy, team, 0, (int)me, NULL, 0, 0);
+    for (int i = 0; i < 200; i++) {
+        gex_Event_Wait(gex_Coll_BarrierNB(copy, 0));
+        gex_Event_Wait(
+            gex_Coll_ReduceToAllNB(copy, dst, src, GEX_DT_I64, 8, 1, GEX_OP_ADD, NULL, NULL, 0));
+    }
+    for (int i = 0; i < 20; i++)
+        gex_Event_Wait(
+            gex_Coll_ReduceToAllNB(copy, dst, src, GEX_DT_I64, 8, 8192, GEX_OP_ADD, NULL, NULL, 0));
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "counts";
@@ -242,6 +260,8 @@ int main(int argc, char **argv)
             gex_RMA_PutBlocking(team, next, remote_addr, buffer, 8, 0);
     } else if (strcmp(what, "threads") == 0) {
         do_threads();
+    } else if (strcmp(what, "levels") == 0) {
+        do_levels();
     } else if (strcmp(what, "fork") == 0) {
         do_fork();
     } else if (strcmp(what, "hang") == 0) {
