@@ -59,8 +59,9 @@ static int aq_spawn_fork_join(struct aq_spawn_state *st)
         memcpy(&have, st->jobarea->key, sizeof(have));
     if (st->jobarea == NULL || have != key || rank >= st->jobarea->size)
         return aq_fail(AQ_ERR_RESOURCE,
-                       "spawn: descriptor %d does not hold this job's job area; a script between "
-                       "gasnetrun and the program must leave inherited descriptors open",
+                       "spawn: descriptor %d does not hold this job's job area; gasnetrun must be "
+                       "of the program's version of the library, and a script between them must "
+                       "leave inherited descriptors open",
                        jobarea_fd);
     close(jobarea_fd);
     unsetenv(AQ_SPAWN_FORK_ENV);
