@@ -6,7 +6,7 @@
 #
 # Installed headers: C99, C11, C++11 and C++20, gcc and clang, -Wall -Wextra -Werror, with nothing but the two
 # -I and the thread mode that a client gives (no _GNU_SOURCE), then all of them twice in both orders.
-# Internal headers: C11 with the library's own flags.
+# Internal headers: C11 with the library's own flags, in seq too where they look at the mode.
 
 set -u
 : "${AQ_SRC:?AQ_SRC is the source folder}"
@@ -28,8 +28,8 @@ job()
     printf '%s\n' "$*" >"$work/$id.sh"
 }
 
-# languages LIST FUNCTION ARG...: calls FUNCTION for each COMPILER:STANDARD of the list that is installed. A part of
-# gasnet/ meets each compiler and each standard once; a header that clients name, every pair of them.
+# languages LIST FUNCTION ARG...: calls FUNCTION for each COMPILER:STANDARD of the list that is installed. Most
+# headers meet each compiler and each standard once; those that clients name, every pair of them.
 pairs="gcc:c99 clang:c11 g++:c++20 clang++:c++11"
 all="gcc:c99 gcc:c11 clang:c99 clang:c11 g++:c++11 g++:c++20 clang++:c++11 clang++:c++20"
 languages()
@@ -84,8 +84,9 @@ for h in $headers; do
     *) mode=PAR ;;
     esac
     case $h in
-    gasnet/*) languages "$pairs" alone "$h" $mode ;;
-    *) languages "$all" alone "$h" $mode ;;
+    gasnet.h | gasnetex.h | gasnet_tools.h | gasnet_coll.h | gasnet_vis.h | gasnet_ratomic.h | gasnet_mk.h | \
+        gasnet_fwd.h | aqueduct*.h) languages "$all" alone "$h" $mode ;;
+    *) languages "$pairs" alone "$h" $mode ;;
     esac
 done
 for mode in THREAD_SINGLE LITE_MODE NONE; do languages "$all" alone gasnet_tools.h $mode; done
@@ -141,7 +142,9 @@ for h in $(cd "$AQ_SRC" && find base core extended conduits other -name '*.h' | 
     echo "#include \"$h\"" >"$source"
     case $h in conduits/*/module/*|other/spawn/*/module/*) compiler=$(module_compiler "$h") ;; *) compiler=gcc ;; esac
     [ -n "$compiler" ] || continue
-    for mode in SEQ PAR; do
+    modes=PAR
+    ! grep -qE 'AQ_THREADED|GASNET_(SEQ|PAR)' "$AQ_SRC/$h" || modes='SEQ PAR'
+    for mode in $modes; do
         job "$h alone, C11, $mode" $compiler -x c -std=gnu11 $strict $public "-I$AQ_SRC" -I. -D_GNU_SOURCE=1 \
             -DHAVE_CONFIG_H -DAQ_BUILD_LIBRARY=1 -DGASNET_$mode=1 "$source"
     done
