@@ -150,7 +150,7 @@ static bool aq_contention_move_now(void)
 }
 
 /* All ranks on the core but the last leave it to that one to move, while sharing has just begun. */
-static bool aq_contention_is_turn(const struct aq_contention *self, uint64_t now, bool last)
+static bool aq_contention_may_move(const struct aq_contention *self, uint64_t now, bool last)
 {
     return last || now - self->shared_since >= AQ_MOVE_LATER_NS;
 }
@@ -163,18 +163,18 @@ bool aq_contention_move(void)
 
     if (self->shared_since == 0)
         self->shared_since = now;
-    if (now < self->stays_until)
+    if (now < self->no_move_until)
         return false;
     last = aq_contention_is_last();
-    if (!aq_contention_is_turn(self, now, last)) {
-        self->stays_until = MIN(self->shared_since + AQ_MOVE_LATER_NS, now + AQ_MOVE_NS);
+    if (!aq_contention_may_move(self, now, last)) {
+        self->no_move_until = MIN(self->shared_since + AQ_MOVE_LATER_NS, now + AQ_MOVE_NS);
         return false;
     }
     if (!aq_contention_move_now()) {
-        self->stays_until = now + AQ_MOVE_NOWHERE_NS;
+        self->no_move_until = now + AQ_MOVE_NOWHERE_NS;
         return false;
     }
-    self->stays_until = now + (last ? AQ_MOVE_NS : AQ_MOVE_LATER_NS);
+    self->no_move_until = now + (last ? AQ_MOVE_NS : AQ_MOVE_LATER_NS);
     self->shared_since = 0;
     self->peers = 0;
     return true;

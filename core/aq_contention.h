@@ -21,15 +21,15 @@
 #define AQ_CROWD 4u
 
 struct aq_contention {
-    uint32_t peers;        /* that the last look found on this core; AQ_CROWD: so many or more */
-    uint16_t core;         /* published: number + 1 */
-    uint32_t unneeded;     /* looks that are still left out, since nobody took the core */
-    uint32_t backoff;      /* how many were left out the last time */
-    uint32_t min_ns;       /* of a yield: what it takes if nobody else is there; 0: not known */
-    uint32_t slow;         /* slow yields of late, weighed against fast ones */
-    uint64_t slow_until;   /* until then yields are taken for slow; 0: they are not */
-    uint64_t shared_since; /* the first of the looks in a row that found a peer here; 0: none */
-    uint64_t stays_until;  /* until then this thread does not move to another core */
+    uint32_t peers;         /* that the last look found on this core; AQ_CROWD: so many or more */
+    uint16_t core;          /* published: number + 1 */
+    uint32_t unneeded;      /* looks that are still left out, since nobody took the core */
+    uint32_t backoff;       /* how many were left out the last time */
+    uint32_t min_ns;        /* of a yield: what it takes if nobody else is there; 0: not known */
+    uint32_t slow;          /* slow yields of late, weighed against fast ones */
+    uint64_t slow_until;    /* until then yields are taken for slow; 0: they are not */
+    uint64_t shared_since;  /* the first of the looks in a row that found a peer here; 0: none */
+    uint64_t no_move_until; /* until then this thread does not move to another core */
 };
 extern _Thread_local struct aq_contention aq_contention_self
     __attribute__((tls_model("initial-exec")));

@@ -64,7 +64,7 @@ const char *aq_job_absent(void)
 }
 
 /* Returns what is wrong with the group, or NULL. */
-static const char *aq_job_group_fault(const struct aqueduct_group *group)
+static const char *aq_job_group_error(const struct aqueduct_group *group)
 {
     if (aq_job.conduit != NULL)
         return "a job is running in this process; aqueduct_job_end comes first";
@@ -77,10 +77,10 @@ static const char *aq_job_group_fault(const struct aqueduct_group *group)
 
 int aqueduct_job_group(const struct aqueduct_group *group, const char *conduit)
 {
-    const char *fault = aq_job_group_fault(group);
+    const char *error = aq_job_group_error(group);
 
-    if (fault != NULL)
-        return aq_fail(GASNET_ERR_BAD_ARG, "aqueduct_job_start: %s", fault);
+    if (error != NULL)
+        return aq_fail(GASNET_ERR_BAD_ARG, "aqueduct_job_start: %s", error);
     aq_job_save_state();
     aq_spawn_group_set(group);
     aq_job_group_conduit = conduit;

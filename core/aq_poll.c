@@ -402,7 +402,7 @@ static int aq_wait_spins_on(struct aq_waiter *waiter, bool replies_only)
 }
 
 /* The first of these to end the step. */
-static int aq_wait_stays_awake(struct aq_waiter *waiter, int mode, bool replies_only)
+static int aq_wait_remain_awake(struct aq_waiter *waiter, int mode, bool replies_only)
 {
     int served = AQ_STEP_ON;
 
@@ -468,7 +468,7 @@ static unsigned aq_wait_idle(struct aq_waiter *waiter, bool replies_only)
     if (AQ_UNLIKELY(idle == 1 && aq_trace_is_on()) && waiter->began == 0)
         waiter->began = aq_trace_begin(AQ_TRACE_BLOCKUNTIL);
     aq_wait_idles(waiter);
-    served = aq_wait_stays_awake(waiter, mode, replies_only);
+    served = aq_wait_remain_awake(waiter, mode, replies_only);
     if (served != AQ_STEP_ON)
         return (unsigned)served;
     aq_wait_asleep(waiter);

@@ -532,5 +532,5 @@ void aq_trace_fini(void)
     }
     free(aq_trace_flows);
     aq_trace_sinks_close();
-    aq_trace_leave_client();
+    aq_trace_disconnect_client();
 }

@@ -174,7 +174,7 @@ void aq_trace_serve_client(void)
     aq_client_trace = &table;
 }
 
-void aq_trace_leave_client(void)
+void aq_trace_disconnect_client(void)
 {
     aq_client_trace = NULL;
 }

@@ -125,8 +125,8 @@ void aq_trace_line(enum aq_trace_kind kind, const char *text, size_t len);
 /** aq_trace_serve_client - connects the client's macros. */
 void aq_trace_serve_client(void);
 
-/** aq_trace_leave_client - disconnects them. */
-void aq_trace_leave_client(void);
+/** aq_trace_disconnect_client - disconnects them. */
+void aq_trace_disconnect_client(void);
 
 /* --- text without stdio --- */
 

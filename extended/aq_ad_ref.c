@@ -60,22 +60,22 @@ static inline gex_Flags_t aq_ad_code_flags(gex_AM_Arg_t code)
 static void aq_ad_check_request(gex_Token_t token, gex_AM_Arg_t code, const void *addr)
 {
     const gex_DT_t dt = aq_ad_code_dt(code);
-    const char *fault = NULL;
+    const char *error = NULL;
     gex_Token_Info_t info;
 
     if ((aq_ad_ops_of(dt) & aq_ad_code_opcode(code)) == 0)
-        fault = "which does not exist";
+        error = "which does not exist";
     else if (((uintptr_t)addr & (aq_ad_size(dt) - 1)) != 0)
-        fault = "which is not aligned";
+        error = "which is not aligned";
 #if !GASNET_SEGMENT_EVERYTHING
     else if (aq_job.bound == NULL || !aq_bound_contains(aq_job.rank, addr, aq_ad_size(dt)))
-        fault = "which is not inside this process's segment";
+        error = "which is not inside this process's segment";
 #endif
-    if (AQ_LIKELY(fault == NULL))
+    if (AQ_LIKELY(error == NULL))
         return;
     gex_Token_Info(token, &info, GEX_TI_SRCRANK);
     aq_fatal("rank %u asked for an atomic operation (0x%x) at %p, %s", info.gex_srcrank,
-             (unsigned)code, addr, fault);
+             (unsigned)code, addr, error);
 }
 
 /* --- handlers --- */

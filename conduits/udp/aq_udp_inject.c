@@ -211,7 +211,7 @@ unsigned aq_udp_inject_send(struct aq_udp_peer *peer, const struct aq_udp_packet
 /* Returns true if the datagram can leave now: its time has come, and the peer's lock, which whoever
  * sends holds, is taken. It is only tried: a thread that sends has the peer's lock first, and then
  * the one here. */
-static bool aq_udp_inject_may_leave(const struct aq_udp_late *late, uint64_t now_ns)
+static bool aq_udp_inject_may_send(const struct aq_udp_late *late, uint64_t now_ns)
 {
     if (late->due_ns > now_ns) {
         aq_udp_note_deadline(late->due_ns);
@@ -229,7 +229,7 @@ static struct aq_udp_late *aq_udp_inject_take(uint64_t now_ns)
     struct aq_udp_late **at = &aq_udp_inject.late, *late;
 
     aq_lock_acquire(&aq_udp_inject.lock);
-    while (*at != NULL && !aq_udp_inject_may_leave(*at, now_ns))
+    while (*at != NULL && !aq_udp_inject_may_send(*at, now_ns))
         at = &(*at)->next;
     late = *at;
     if (late != NULL)

@@ -119,7 +119,7 @@ worth                       : cost
 told heard                  : advertised; last_seen
 grant grants                : credit_update
 hungry news wants owes      : credit_low, update_pending
-company burst train         : coalescing, batch, GSO batch
+company burst               : coalescing, batch, GSO batch
 flat prog                   : coll_shm; coll_sched
 bell bells doorbell door nap naps patience : wakeup, listener, backoff, timeout
 visitor visitors stranger strangers : unauthenticated peer
@@ -130,6 +130,8 @@ face faces                  : the conduit's include/
 watch guard                 : memory monitor
 room                        : space; credits
 upcall upcalls              : callback
+train trains                : GSO batch, coalescing
+fault                       : error; fault injection (_inject)
 ==
 # exceptions: a name and the reason
 GEX_FLAG_AM_PREPARE_LEAST_ALLOC   the interface's name
@@ -156,3 +158,4 @@ slice_us                       a time slice of a measurement
 slices                         a time slice of a measurement
 test_interrupted_slices_are_left_out a time slice of a measurement
 test_unsteady_slices           a time slice of a measurement
+AQ_ENV_FAULT_RATE              the interface's setting
