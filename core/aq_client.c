@@ -22,6 +22,7 @@
 #include "core/aq_env_job.h"
 #include "core/aq_exit.h"
 #include "base/aq_ident.h"
+#include "core/aq_contention.h"
 #include "core/aq_job.h"
 #include "core/aq_job_end.h"
 #include "base/aq_log.h"
@@ -151,7 +152,7 @@ static void aq_client_place(const struct aq_spawn_info *spawn)
     struct aq_place own = { .quota = aq_spawn_host_facts().cores_quota };
     struct aq_place *all =
         aq_client_table(spawn->host_size, sizeof(*all), "the ranks of this host");
-    unsigned quota = 0;
+    unsigned quota = 0, cores;
     cpu_set_t together;
 
     aq_client_compare_builds();
@@ -178,7 +179,9 @@ static void aq_client_place(const struct aq_spawn_info *spawn)
         aq_job.nbrhd = aq_client_members(aq_job.nbrhd_of, &aq_job.nbrhd_size, &aq_job.nbrhd_index);
 
     /* ranks that are bound to one core each have as many cores as ranks */
-    aq_job.oversubscribed = aq_job.host_size > MIN((unsigned)CPU_COUNT(&together), quota);
+    cores = MAX(1u, MIN((unsigned)CPU_COUNT(&together), quota));
+    aq_job.oversubscribed = aq_job.host_size > cores;
+    aq_contention_ranks_per_core = (unsigned)aq_job.host_size / cores;
 }
 
 static void aq_client_make_tables(void)

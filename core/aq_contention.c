@@ -21,9 +21,12 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_platform.h"
+#include "base/aq_state.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_SLOW_YIELD_NS   1000000u  /* no chain of ranks that only poll takes so long */
+#define AQ_SLOW_YIELD_NS   1000000u  /* no chain of a few ranks that only poll takes so long */
+#define AQ_SLOW_RANK_NS    40000u    /* and for each rank of a core so much longer */
+#define AQ_SLOW_MAX_NS     2200000u  /* who keeps a core for longer is a program: its time slice */
 #define AQ_SLOW_WEIGHT     8u        /* so many yields must be fast to make up for a slow one */
 #define AQ_SLOW_MANY       16u       /* two, if few of the yields between them were fast */
 #define AQ_SLOW_PAUSE      32u       /* times that long yields are left out after a slow one */
@@ -35,6 +38,7 @@
 #define AQ_YIELD_TO_NOBODY 2u        /* a yield that nobody used takes less than so many min_ns */
 
 _Thread_local struct aq_contention aq_contention_self;
+unsigned aq_contention_ranks_per_core AQ_JOB_STATE;
 
 static _Atomic uint16_t *aq_contention_cores(void)
 {
@@ -212,11 +216,19 @@ uint64_t aq_contention_yield(void)
     return aq_now_ns() - began;
 }
 
+static uint64_t aq_contention_slow_ns(void)
+{
+    const uint64_t chain =
+        AQ_SLOW_YIELD_NS + (uint64_t)AQ_SLOW_RANK_NS * aq_contention_ranks_per_core;
+
+    return MIN(chain, AQ_SLOW_MAX_NS);
+}
+
 void aq_contention_judge(uint64_t took, unsigned served)
 {
     struct aq_contention *self = &aq_contention_self;
 
-    if (took / (1 + served) >= AQ_SLOW_YIELD_NS) {
+    if (took / (1 + served) >= aq_contention_slow_ns()) {
         aq_contention_note_slow(self, aq_now_ns(), took);
         return;
     }

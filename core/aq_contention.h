@@ -34,6 +34,9 @@ struct aq_contention {
 extern _Thread_local struct aq_contention aq_contention_self
     __attribute__((tls_model("initial-exec")));
 
+/* The ranks of this host for each core, rounded down; set as the job starts. */
+extern unsigned aq_contention_ranks_per_core;
+
 /* Did the last look of this thread find a peer on its core? */
 static inline bool aq_contention_was_shared(void)
 {
