@@ -20,7 +20,5 @@ if [ -f Makefile ] && [ -f configured-with ] && [ "$(cat configured-with)" = "$s
     exit 0
 fi
 rm -f configured-with
-# bash, which configure prefers, takes half as long again, here and in every recipe of make
-[ ! -x /bin/dash ] || export CONFIG_SHELL=/bin/dash
 "${CONFIG_SHELL:-/bin/sh}" "$AQ_SRC/configure" "$@"
 printf '%s\n' "$stamp" >configured-with

@@ -74,7 +74,7 @@ static inline void aq_bufpool_give(struct aq_bufpool *pool, struct aq_freelist_i
  */
 void *aq_bufpool_new(const char *who, size_t align, size_t bytes);
 
-/** aq_bufpool_fini - frees the buffers that are free. */
+/** aq_bufpool_fini - gives the memory of unused buffers back. */
 void aq_bufpool_fini(struct aq_bufpool *pools, unsigned count);
 
 #endif

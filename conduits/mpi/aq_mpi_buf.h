@@ -51,7 +51,7 @@ static inline void *aq_mpi_buf_bytes(struct aq_mpi_buf *buf)
 /* Never fails: without memory the job ends. */
 struct aq_mpi_buf *aq_mpi_buf_take(size_t size);
 void aq_mpi_buf_give(struct aq_mpi_buf *buf);
-/* The job has ended: frees the buffers that are free. */
+/* The job has ended: gives the memory of unused buffers back. */
 void aq_mpi_buf_fini(void);
 
 #endif

@@ -208,12 +208,13 @@ static int start_large(char *remote_addr, gex_Event_t events[4], const char *fil
         if (events[i] == GEX_EVENT_NO_OP)
             events[i] = GEX_EVENT_INVALID;
     sent = send_all(1, remote_addr);
-    close(open(file, O_CREAT | O_WRONLY, 0600));
+    close(open(file, O_CREAT | O_EXCL | O_WRONLY, 0600));
     return sent;
 }
 
-/* Ranks 0 and 1 learn about each other. Returns true if they see the same files. */
-static bool exchange(struct away *peer_out)
+/* Ranks 0 and 1 learn about each other. Returns true if they see the same files; *file, by which
+ * rank 0 calls rank 1 back, does not exist then. */
+static bool exchange(char file_out[64])
 {
     const gex_Rank_t peer = aq_test_me ^ 1;
     struct away *from_peer = aq_test_base(aq_test_me), self = { 0 };
@@ -226,7 +227,9 @@ static bool exchange(struct away *peer_out)
     if (aq_test_me < 2 && aq_test_n > 1)
         gex_RMA_PutBlocking(aq_test_tm, peer, aq_test_base(peer), &self, sizeof(self), 0);
     aq_test_barrier();
-    *peer_out = aq_test_me == 0 ? *from_peer : self;
+    sprintf(file_out, "/tmp/aq-immediate.%ld", (long)(aq_test_me == 0 ? from_peer->pid : self.pid));
+    if (aq_test_me == 1)
+        unlink(file_out); /* of an earlier process */
     same = strcmp(from_peer->host, self.host) == 0;
     memset(from_peer, 0, sizeof(*from_peer));
     aq_test_barrier();
@@ -255,12 +258,10 @@ static void large_immediate(void)
     gex_Event_t events[4] = { GEX_EVENT_INVALID, GEX_EVENT_INVALID, GEX_EVENT_INVALID,
                               GEX_EVENT_INVALID };
     char *remote_addr = (char *)aq_test_base(1 % aq_test_n) + 64, file[64];
-    struct away away;
     int sent;
 
-    if (exchange(&away) && aq_test_me < 2) {
+    if (exchange(file) && aq_test_me < 2) {
         rule("extended 7, core 5: IMMEDIATE never waits for a peer that does not poll");
-        sprintf(file, "/tmp/aq-immediate.%ld", (long)away.pid);
         sent = aq_test_me == 0 ? start_large(remote_addr, events, file) : 0;
         if (aq_test_me == 1)
             AQ_CHECK(stay_away(file));

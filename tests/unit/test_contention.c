@@ -320,6 +320,31 @@ static void test_once_a_millisecond(void **state)
     assert_in_range(moves, 4, 20);
 }
 
+/* --- slow yields --- */
+
+/* Two yields in a row take that long: are they taken for a foreign program's? */
+static bool is_slow(unsigned ranks_per_core, uint64_t took)
+{
+    memset(&aq_contention_self, 0, sizeof(aq_contention_self));
+    aq_contention_ranks_per_core = ranks_per_core;
+    aq_contention_judge(took, 0);
+    aq_contention_judge(took, 0);
+    return !aq_contention_yields_well();
+}
+
+/* A chain of many ranks that poll takes long; a program takes its time slice, about 3 ms. */
+static void test_many_ranks_are_no_program(void **state)
+{
+    (void)state;
+    assert_false(is_slow(1, MS));
+    assert_true(is_slow(1, MS + MS / 10));
+    assert_false(is_slow(8, MS + MS / 10));
+    assert_false(is_slow(32, 2 * MS));
+    assert_true(is_slow(32, 2 * MS + MS / 2));
+    assert_true(is_slow(1000, 2 * MS + MS / 2));
+    aq_contention_ranks_per_core = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +361,7 @@ int main(void)
         cmocka_unit_test_setup(test_others_count_afresh_elsewhere, setup),
         cmocka_unit_test_setup(test_becomes_last, setup),
         cmocka_unit_test_setup(test_once_a_millisecond, setup),
+        cmocka_unit_test_setup(test_many_ranks_are_no_program, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
