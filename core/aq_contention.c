@@ -24,12 +24,16 @@
 #include "base/aq_state.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_SLOW_YIELD_NS   1000000u  /* no chain of a few ranks that only poll takes so long */
-#define AQ_SLOW_RANK_NS    40000u    /* and for each rank of a core so much longer */
-#define AQ_SLOW_MAX_NS     2200000u  /* who keeps a core for longer is a program: its time slice */
-#define AQ_SLOW_WEIGHT     8u        /* so many yields must be fast to make up for a slow one */
-#define AQ_SLOW_MANY       16u       /* two, if few of the yields between them were fast */
-#define AQ_SLOW_PAUSE      32u       /* times that long yields are left out after a slow one */
+#define AQ_SLOW_YIELD_NS   1000000u /* no chain of a few ranks that only poll takes so long */
+#define AQ_SLOW_RANK_NS    40000u   /* and for each rank of a core so much longer */
+#define AQ_SLOW_MAX_NS     2200000u /* who keeps a core for longer is a program: its time slice */
+#define AQ_SLOW_WEIGHT     8u       /* so many yields must be fast to make up for a slow one */
+#define AQ_SLOW_MANY       16u      /* two, if few of the yields between them were fast */
+#define AQ_SLOW_PAUSE      32u      /* times that long yields are left out after a slow one */
+#define AQ_SPIN_TRIAL      8u       /* a wait in so many spins first although that was in vain */
+#define AQ_SPIN_NS         60000u   /* a wake-up of a peer, and its answer */
+#define AQ_SPIN_GAIN       4u /* an answer while spinning makes up for so many waits in vain */
+#define AQ_SPIN_LUCK_MAX   32u
 #define AQ_DECLINED_NS     50000u    /* sleep where a yield is slow and a message had no credit */
 #define AQ_LOOKS_LEFT_OUT  64u       /* looks */
 #define AQ_MOVE_NS         1000000u  /* between two moves, at least */
@@ -182,6 +186,34 @@ bool aq_contention_move(void)
     self->shared_since = 0;
     self->peers = 0;
     return true;
+}
+
+bool aq_contention_spins_first(void)
+{
+    struct aq_contention *self = &aq_contention_self;
+
+    if (aq_contention_is_crowd()
+        || (self->spin_luck == 0 && ++self->spin_waits % AQ_SPIN_TRIAL != 0))
+        return false;
+    self->spin_until = self->slow_until == 0 ? 0 : aq_now_ns() + AQ_SPIN_NS;
+    return true;
+}
+
+bool aq_contention_spins_on(void)
+{
+    const struct aq_contention *self = &aq_contention_self;
+
+    return self->spin_until != 0 && aq_now_ns() < self->spin_until;
+}
+
+void aq_contention_note_spin(bool answered)
+{
+    struct aq_contention *self = &aq_contention_self;
+
+    if (answered)
+        self->spin_luck = MIN(self->spin_luck + AQ_SPIN_GAIN, AQ_SPIN_LUCK_MAX);
+    else
+        self->spin_luck -= MIN(self->spin_luck, self->spin_until == 0 ? 1 : AQ_SPIN_GAIN);
 }
 
 void aq_contention_retire(void)

@@ -5,9 +5,12 @@
  * this host on the same core cannot run while this one polls, so polling for its answer is in vain.
  * Yielding the core lets it run; but where other programs have work too, the scheduler may give
  * them a whole period first, and then sleeping is better: a sleeper comes back as soon as it is
- * woken.
+ * woken. Where two peers that talk happen to run at the same time, each on a core that it shares
+ * with others, they answer each other in less time than a yield takes: spinning first pays as long
+ * as it lasts.
  *
- * Owns      each thread's view: whether a peer shares its core, and whether yields are slow
+ * Owns      each thread's view: whether a peer shares its core, whether yields are slow,
+ *           whether spinning pays nevertheless
  * Threads   any; a rank's threads publish in one place, the last one counts
  * Promise   hints only: nothing but time depends on what is published here
  * Uses      the job area. SPDX-License-Identifier: BSD-3-Clause
@@ -25,6 +28,9 @@ struct aq_contention {
     uint16_t core;          /* published: number + 1 */
     uint32_t unneeded;      /* looks that are still left out, since nobody took the core */
     uint32_t backoff;       /* how many were left out the last time */
+    uint32_t spin_luck;     /* of waits that spun first on a shared core, many were answered */
+    uint32_t spin_waits;    /* that were begun without such luck */
+    uint64_t spin_until;    /* the end of the present one, if giving way is slow */
     uint32_t min_ns;        /* of a yield: what it takes if nobody else is there; 0: not known */
     uint32_t slow;          /* slow yields of late, weighed against fast ones */
     uint64_t slow_until;    /* until then yields are taken for slow; 0: they are not */
@@ -42,6 +48,17 @@ static inline bool aq_contention_was_shared(void)
 {
     return aq_contention_self.peers != 0;
 }
+
+/* This core is shared. May a peer that runs on another core at this moment answer a wait sooner than
+ * giving way would? So it was of late, or this wait is one of those that find out. */
+bool aq_contention_spins_first(void);
+
+/* Such a wait has spun for as long as an answer takes. Where giving way means to sleep it spins for
+ * as long as a wake-up and an answer take. */
+bool aq_contention_spins_on(void);
+
+/* Learn from its end. */
+void aq_contention_note_spin(bool answered);
 
 /* So many that a yield brings messages whatever it takes? */
 static inline bool aq_contention_is_crowd(void)

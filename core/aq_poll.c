@@ -131,6 +131,26 @@ static unsigned aq_wait_yield(bool replies_only)
     return served;
 }
 
+/* Polls of the client that have found nothing. On a shared core where giving way is slow it may go
+ * on polling for longer before it does: patiently. */
+struct aq_poll_vain {
+    uint32_t polls;
+    bool patient;
+};
+static _Thread_local struct aq_poll_vain aq_poll_vain;
+
+/* Giving way is slow: does this thread go on polling instead? */
+static bool aq_poll_goes_on(void)
+{
+    if (aq_poll_vain.patient) {
+        aq_poll_vain.patient = false;
+        aq_contention_note_spin(false);
+        return false;
+    }
+    aq_poll_vain.patient = aq_contention_spins_first();
+    return aq_poll_vain.patient;
+}
+
 /* Called when several polls of the client in a row have found nothing: gives way to a peer on this
  * core. Returns the messages that were served meanwhile. */
 static __attribute__((noinline, cold)) unsigned aq_poll_in_vain(void)
@@ -138,6 +158,9 @@ static __attribute__((noinline, cold)) unsigned aq_poll_in_vain(void)
     uint32_t wakeup;
     unsigned served;
 
+    aq_poll_vain.polls = 0;
+    if (aq_poll_vain.patient && aq_contention_spins_on())
+        return 0;
     if (!aq_contention_look() || aq_contention_move())
         return 0;
     if (aq_contention_yields_well()) {
@@ -145,6 +168,8 @@ static __attribute__((noinline, cold)) unsigned aq_poll_in_vain(void)
         aq_poll_notify(served);
         return served;
     }
+    if (aq_poll_goes_on())
+        return 0;
     wakeup = aq_wait_prepare();
     served = aq_poll_unnoted();
     if (served == 0)
@@ -157,12 +182,19 @@ static __attribute__((noinline, cold)) unsigned aq_poll_in_vain(void)
 /* Counts a poll of the client that has found nothing. Returns the messages served since. */
 static inline unsigned aq_poll_note_vain(void)
 {
-    static _Thread_local uint32_t vain;
-
-    if (AQ_LIKELY(++vain < aq_wait.vain))
+    if (AQ_LIKELY(++aq_poll_vain.polls < aq_wait.vain))
         return 0;
-    vain = 0;
     return aq_poll_in_vain();
+}
+
+/* Messages came without giving way: the core's other ranks wait for a while longer. */
+static inline void aq_poll_note_served(void)
+{
+    if (AQ_LIKELY(!aq_contention_was_shared()) || aq_contention_is_crowd())
+        return;
+    if (aq_poll_vain.patient)
+        aq_contention_note_spin(true);
+    aq_poll_vain = (struct aq_poll_vain){ 0, false };
 }
 
 /* aq_poll() where there is a network. A poll that shared memory had nothing for counts as in vain,
@@ -174,6 +206,8 @@ static __attribute__((noinline)) unsigned aq_poll_both(void)
 
     if (served == 0)
         served = aq_poll_note_vain();
+    else
+        aq_poll_note_served();
     if (!skips)
         served += aq_job.remote->poll(false);
     served += aq_poll_operations();
@@ -191,6 +225,7 @@ unsigned aq_poll(void)
     served = aq_job.local->poll(false) + aq_poll_operations();
     if (AQ_LIKELY(served == 0))
         return aq_poll_note_vain();
+    aq_poll_note_served();
     aq_poll_notify(served);
     return served;
 }
@@ -344,8 +379,10 @@ static inline void aq_wait_idles(struct aq_waiter *waiter)
     }
 }
 
-/* In this wait messages have ended a sleep, and it goes on; see aq_waiter.no_wakeup. */
-#define AQ_WAITER_MORE 2u
+/* The library's bits of aq_waiter.no_wakeup. */
+#define AQ_WAITER_MORE  2u /* in this wait messages have ended a sleep, and it goes on */
+#define AQ_WAITER_SPINS 4u /* it spins first although a peer may want this core */
+#define AQ_WAITER_BITS  (AQ_WAITER_MORE | AQ_WAITER_SPINS)
 
 /* Is yielding worth its time? Among many ranks that talk it is, however long it takes: a sleeper
  * would be woken for each single message. */
@@ -369,15 +406,40 @@ static __attribute__((noinline)) int aq_wait_gives_way(struct aq_waiter *waiter,
     return AQ_STEP_ON;
 }
 
+/* On a shared core: spins for as long as an answer takes from a peer that runs elsewhere, before
+ * the wait goes on as if it had begun now. */
+static int aq_wait_spins_first(struct aq_waiter *waiter, bool replies_only)
+{
+    if (waiter->idle % aq_wait.vain != 0 || aq_contention_spins_on()) {
+        aq_cpu_relax();
+        return 0;
+    }
+    waiter->no_wakeup &= ~AQ_WAITER_SPINS;
+    waiter->idle = 1;
+    aq_contention_note_spin(false);
+    return aq_wait_gives_way(waiter, replies_only);
+}
+
+/* A wait on a shared core begins: true if it spins first. */
+static bool aq_wait_is_lucky(struct aq_waiter *waiter)
+{
+    if (waiter->idle != 1 || !aq_contention_spins_first())
+        return false;
+    waiter->no_wakeup |= AQ_WAITER_SPINS;
+    return true;
+}
+
 /* Still in the time for spinning? */
 static inline int aq_wait_spins(struct aq_waiter *waiter, bool replies_only)
 {
     const uint32_t idle = waiter->idle;
 
+    if (AQ_UNLIKELY((waiter->no_wakeup & AQ_WAITER_SPINS) != 0))
+        return aq_wait_spins_first(waiter, replies_only);
     if (idle >= aq_wait.spins)
         return AQ_STEP_ON;
     if (AQ_UNLIKELY(idle % AQ_CORE_STEPS == 0 || (idle == 1 && aq_contention_was_shared()))) {
-        const int served = aq_wait_gives_way(waiter, replies_only);
+        const int served = aq_wait_is_lucky(waiter) ? 0 : aq_wait_gives_way(waiter, replies_only);
 
         if (served != AQ_STEP_ON || waiter->idle >= aq_wait.spins)
             return served;
@@ -428,7 +490,7 @@ static uint64_t aq_wait_limit(const struct aq_waiter *waiter)
 {
     uint64_t waited;
 
-    if ((waiter->no_wakeup & ~AQ_WAITER_MORE) != 0)
+    if ((waiter->no_wakeup & ~AQ_WAITER_BITS) != 0)
         return AQ_BACKOFF_NS;
     waited = aq_now_ns() - waiter->since;
     if (waited > AQ_LONG_NS)
@@ -477,6 +539,10 @@ static unsigned aq_wait_idle(struct aq_waiter *waiter, bool replies_only)
 
 static inline void aq_wait_over(struct aq_waiter *waiter)
 {
+    if (AQ_UNLIKELY((waiter->no_wakeup & AQ_WAITER_SPINS) != 0)) {
+        waiter->no_wakeup &= ~AQ_WAITER_SPINS;
+        aq_contention_note_spin(true);
+    }
     aq_wait_awake(waiter);
     if (AQ_UNLIKELY(waiter->idled != 0)) {
         aq_service_note_waited(aq_now_ns() - waiter->idled);

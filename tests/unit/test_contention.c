@@ -345,6 +345,67 @@ static void test_many_ranks_are_no_program(void **state)
     aq_contention_ranks_per_core = 0;
 }
 
+/* --- spinning first on a shared core --- */
+
+/* Of so many waits, how many spin first? Each of them is answered, or none is. */
+static unsigned spin_first(unsigned waits, bool answered)
+{
+    unsigned first = 0;
+
+    for (unsigned i = 0; i < waits; i++) {
+        if (!aq_contention_spins_first())
+            continue;
+        first++;
+        aq_contention_note_spin(answered);
+    }
+    return first;
+}
+
+static void share_with(unsigned peers)
+{
+    memset(&aq_contention_self, 0, sizeof(aq_contention_self));
+    aq_contention_self.peers = peers;
+}
+
+static void test_spins_first_if_answered(void **state)
+{
+    unsigned waits = 0;
+
+    (void)state;
+    share_with(1);
+    assert_in_range(spin_first(64, false), 1, 8); /* it tries now and then */
+    while (spin_first(1, true) == 0)
+        assert_true(++waits < 16);
+    assert_int_equal(spin_first(100, true), 100);
+    assert_in_range(spin_first(64, false), 16, 48); /* it gives up, but not at once */
+    assert_in_range(spin_first(64, false), 1, 8);
+}
+
+static void test_spins_first_not_in_a_crowd(void **state)
+{
+    (void)state;
+    share_with(AQ_CROWD);
+    assert_int_equal(spin_first(64, true), 0);
+}
+
+/* As long as yields return soon, a wait spins for one answer; if they do not, for a wake-up too. */
+static void test_spins_on_if_yields_are_slow(void **state)
+{
+    (void)state;
+    share_with(1);
+    spin_first(64, true);
+    assert_true(aq_contention_spins_first());
+    assert_false(aq_contention_spins_on());
+    aq_contention_self.slow_until = sim.now + MS;
+    assert_true(aq_contention_spins_first());
+    assert_true(aq_contention_spins_on());
+    sim.now += MS / 20;
+    assert_true(aq_contention_spins_on());
+    sim.now += MS / 20;
+    assert_false(aq_contention_spins_on());
+    assert_in_range(spin_first(64, false), 8, 16); /* that is dear: it gives up sooner */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +423,9 @@ int main(void)
         cmocka_unit_test_setup(test_becomes_last, setup),
         cmocka_unit_test_setup(test_once_a_millisecond, setup),
         cmocka_unit_test_setup(test_many_ranks_are_no_program, setup),
+        cmocka_unit_test_setup(test_spins_first_if_answered, setup),
+        cmocka_unit_test_setup(test_spins_first_not_in_a_crowd, setup),
+        cmocka_unit_test_setup(test_spins_on_if_yields_are_slow, setup),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
