@@ -49,8 +49,8 @@ static inline bool aq_contention_was_shared(void)
     return aq_contention_self.peers != 0;
 }
 
-/* This core is shared. May a peer that runs on another core at this moment answer a wait sooner than
- * giving way would? So it was of late, or this wait is one of those that find out. */
+/* This core is shared. May a peer that runs on another core at this moment answer a wait sooner
+ * than giving way would? So it was of late, or this wait is one of those that find out. */
 bool aq_contention_spins_first(void);
 
 /* Such a wait has spun for as long as an answer takes. Where giving way means to sleep it spins for

@@ -6,19 +6,16 @@
  * for it, sleeps in the kernel until somebody rings its wake-up. Where a peer waits for this very
  * core, spinning is left out; where yielding has turned out slow, so is that (aq_contention.h).
  *
- * Owns      the wait mode, the spin budget, the stall report
+ * Owns      the wait mode, the spin budget
  * Threads   any; each waiter is on its thread's stack
  * Promise   no wake-up is lost: a waiter announces itself as a sleeper, then looks at everything
  *           once more, and sleeps only if the wake-up count has not changed since the announcement
- * Uses      the conduit table, aq_callback.h
+ * Uses      the conduit table, aq_callback.h, aq_stall.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_poll.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/aq_env.h"
 #include "core/aq_contention.h"
@@ -26,7 +23,7 @@
 #include "base/aq_log.h"
 #include "base/aq_state.h"
 #include "core/aq_service.h"
-#include "core/aq_signal.h"
+#include "core/aq_stall.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
 #include "core/aq_callback.h"
@@ -45,13 +42,9 @@ static struct {
     atomic_int mode;   /* GASNET_WAIT_* */
     uint32_t spins;    /* steps before the first yield */
     uint32_t vain;     /* a client's polls in vain between looks for peers on its core */
-    uint64_t stall_ns; /* 0: no report */
     bool sleeps_out;   /* AQ_SLEEP is set: nobody wakes earlier by himself */
     uint64_t sleep_ns; /* longest sleep: bounds what a stall report can be late */
 } aq_wait AQ_JOB_STATE = { .spins = 64, .vain = 64 };
-
-/* The signal that asks for a report raises it; each wait compares. */
-static atomic_uint aq_wait_asked;
 
 /* --- polling --- */
 
@@ -266,75 +259,6 @@ int gasnet_set_waitmode(int wait_mode)
     return GASNET_OK;
 }
 
-/* --- stall report --- */
-
-static void aq_wait_report(const struct aq_waiter *waiter, uint64_t now)
-{
-    const double seconds = (double)(now - waiter->since) * 1e-9;
-    uint64_t sent = 0, handled = 0;
-    char peer[128] = "";
-
-    if (waiter->peer != GEX_RANK_INVALID) {
-        aq_job_ops(waiter->peer)->peer_counts(waiter->peer, &sent, &handled);
-        snprintf(peer, sizeof(peer), " for rank %u; %llu messages sent, %llu handled", waiter->peer,
-                 (unsigned long long)sent, (unsigned long long)handled);
-    }
-    aq_log_print("*** NOTICE (proc %u): rank %u waits %.0f s in %s%s\n", aq_job.rank, aq_job.rank,
-                 seconds, waiter->what, peer);
-}
-
-static enum aq_wait_kind aq_wait_kind(const char *what)
-{
-    return strstr(what, "arrier") != NULL       ? AQ_WAIT_BARRIER
-           : strstr(what, "space for") != NULL  ? AQ_WAIT_QUEUE
-           : strstr(what, "BLOCKUNTIL") != NULL ? AQ_WAIT_BLOCKUNTIL
-                                                : AQ_WAIT_EVENT;
-}
-
-/* Tell the launcher's report what this rank is at; from slow paths only. */
-static void aq_wait_note(const struct aq_waiter *waiter)
-{
-    struct aq_jobarea *jobarea = aq_spawn_jobarea();
-    const uint32_t slot = aq_spawn_info()->host_rank;
-    uint64_t sent = 0, handled = 0;
-
-    if (waiter->peer != GEX_RANK_INVALID)
-        aq_job_ops(waiter->peer)->peer_counts(waiter->peer, &sent, &handled);
-    atomic_store_explicit(&jobarea->rank[slot].counter[AQ_COUNT_AM_SENT], sent,
-                          memory_order_relaxed);
-    atomic_store_explicit(&jobarea->rank[slot].counter[AQ_COUNT_AM_HANDLED], handled,
-                          memory_order_relaxed);
-    aq_jobarea_note_wait(jobarea, slot, aq_wait_kind(waiter->what), waiter->peer);
-}
-
-/* Every now and then a waiter looks at the clock. */
-static __attribute__((noinline, cold)) void aq_wait_look(struct aq_waiter *waiter)
-{
-    static _Thread_local unsigned answered;
-    static _Thread_local uint64_t next_report;
-    const unsigned asked = atomic_load_explicit(&aq_wait_asked, memory_order_relaxed);
-    const uint64_t now = aq_now_ns();
-
-    if (waiter->since == 0) {
-        waiter->since = now;
-        next_report = now + aq_wait.stall_ns;
-        aq_wait_note(waiter);
-    }
-    if (asked != answered || (aq_wait.stall_ns != 0 && now >= next_report)) {
-        answered = asked;
-        next_report = now + 2 * (now - waiter->since) + aq_wait.stall_ns; /* ever more rarely */
-        aq_wait_report(waiter, now);
-    }
-    if (waiter->peer == GEX_RANK_INVALID || !aq_job_is_local(waiter->peer))
-        aq_job.remote->wait_look(waiter->peer);
-}
-
-static void aq_wait_on_signal(int number)
-{
-    (void)number;
-    atomic_fetch_add_explicit(&aq_wait_asked, 1, memory_order_relaxed);
-}
-
 /* --- sleeping: the wake-ups are of shared memory, the descriptors of the network --- */
 
 uint32_t aq_wait_prepare(void)
@@ -457,7 +381,7 @@ static int aq_wait_spins_on(struct aq_waiter *waiter, bool replies_only)
     if (aq_job.oversubscribed || !aq_contention_yields_well())
         return AQ_STEP_ON;
     if (idle % AQ_LOOK_STEPS == 0)
-        aq_wait_look(waiter);
+        aq_stall_look(waiter);
     aq_cpu_relax();
     /* whoever else wants this core may have it */
     return idle % 32 == 0 ? (int)aq_wait_yield(replies_only) : 0;
@@ -495,7 +419,7 @@ static uint64_t aq_wait_limit(const struct aq_waiter *waiter)
     waited = aq_now_ns() - waiter->since;
     if (waited > AQ_LONG_NS)
         aq_contention_retire();
-    if (aq_wait_kind(waiter->what) != AQ_WAIT_BLOCKUNTIL || aq_wait.sleeps_out)
+    if (aq_stall_kind(waiter->what) != AQ_WAIT_BLOCKUNTIL || aq_wait.sleeps_out)
         return aq_wait.sleep_ns;
     return MAX(aq_wait_by_store ? AQ_BACKOFF_NS : AQ_TICK_NS,
                MIN(waited / AQ_SLEEP_PART, aq_wait.sleep_ns));
@@ -511,7 +435,7 @@ static void aq_wait_asleep(struct aq_waiter *waiter)
         waiter->wakeup = aq_wait_prepare();
         return;
     }
-    aq_wait_look(waiter);
+    aq_stall_look(waiter);
     if (AQ_UNLIKELY(aq_trace_is_on()))
         aq_trace_idle();
     began = aq_trace_begin(AQ_TRACE_SLEEP);
@@ -555,7 +479,7 @@ static inline void aq_wait_over(struct aq_waiter *waiter)
 /* A client's own wait; other calls that wait are traced as what they are. */
 static __attribute__((noinline, cold)) void aq_wait_end_traced(const struct aq_waiter *waiter)
 {
-    if (aq_wait_kind(waiter->what) == AQ_WAIT_BLOCKUNTIL)
+    if (aq_stall_kind(waiter->what) == AQ_WAIT_BLOCKUNTIL)
         aq_trace_end(AQ_TRACE_BLOCKUNTIL, waiter->began, waiter->peer, 0);
 }
 
@@ -621,8 +545,7 @@ void aq_wait_init(void)
     aq_wait.spins = spin_us * steps_per_us > 4e9 ? UINT32_MAX : (uint32_t)(spin_us * steps_per_us);
     aq_wait.vain =
         MAX(1u, MIN(64u, AQ_VAIN_NS / (aq_limits.poll_ns != 0 ? aq_limits.poll_ns : 50)));
-    aq_wait.stall_ns = (uint64_t)(aq_env_real(AQ_ENV_AQ_STALL_REPORT) * 1e9);
     aq_wait.sleeps_out = aq_env_is_set(AQ_ENV_AQ_SLEEP);
     aq_wait.sleep_ns = (uint64_t)(aq_env_real(AQ_ENV_AQ_SLEEP) * 1e6);
-    aq_signal_install_named(AQ_ENV_AQ_STALL_SIGNAL, "AQ_STALL_SIGNAL", aq_wait_on_signal);
+    aq_stall_init();
 }
