@@ -32,6 +32,7 @@
 #define AQ_SLOW_PAUSE      32u      /* times that long yields are left out after a slow one */
 #define AQ_SPIN_TRIAL      8u       /* a wait in so many spins first although that was in vain */
 #define AQ_SPIN_NS         60000u   /* a wake-up of a peer, and its answer */
+#define AQ_SPIN_NETWORK_NS 20000u   /* an answer that may come over a network */
 #define AQ_SPIN_GAIN       4u /* an answer while spinning makes up for so many waits in vain */
 #define AQ_SPIN_LUCK_MAX   32u
 #define AQ_DECLINED_NS     50000u    /* sleep where a yield is slow and a message had no credit */
@@ -188,14 +189,23 @@ bool aq_contention_move(void)
     return true;
 }
 
+/* For how long a wait spins first beyond the polls that an answer in shared memory takes. */
+static uint64_t aq_contention_spin_ns(void)
+{
+    if (aq_contention_self.slow_until != 0)
+        return AQ_SPIN_NS;
+    return aq_job.has_remote ? AQ_SPIN_NETWORK_NS : 0;
+}
+
 bool aq_contention_spins_first(void)
 {
     struct aq_contention *self = &aq_contention_self;
+    const uint64_t ns = aq_contention_spin_ns();
 
     if (aq_contention_is_crowd()
         || (self->spin_luck == 0 && ++self->spin_waits % AQ_SPIN_TRIAL != 0))
         return false;
-    self->spin_until = self->slow_until == 0 ? 0 : aq_now_ns() + AQ_SPIN_NS;
+    self->spin_until = ns == 0 ? 0 : aq_now_ns() + ns;
     return true;
 }
 

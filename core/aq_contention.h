@@ -30,7 +30,7 @@ struct aq_contention {
     uint32_t backoff;       /* how many were left out the last time */
     uint32_t spin_luck;     /* of waits that spun first on a shared core, many were answered */
     uint32_t spin_waits;    /* that were begun without such luck */
-    uint64_t spin_until;    /* the end of the present one, if giving way is slow */
+    uint64_t spin_until;    /* the end of the present one, 0: none */
     uint32_t min_ns;        /* of a yield: what it takes if nobody else is there; 0: not known */
     uint32_t slow;          /* slow yields of late, weighed against fast ones */
     uint64_t slow_until;    /* until then yields are taken for slow; 0: they are not */
@@ -53,8 +53,8 @@ static inline bool aq_contention_was_shared(void)
  * than giving way would? So it was of late, or this wait is one of those that find out. */
 bool aq_contention_spins_first(void);
 
-/* Such a wait has spun for as long as an answer takes. Where giving way means to sleep it spins for
- * as long as a wake-up and an answer take. */
+/* Such a wait has spun for as long as an answer in shared memory takes. Over a network it spins for
+ * longer, and where giving way means to sleep for as long as a wake-up and an answer take. */
 bool aq_contention_spins_on(void);
 
 /* Learn from its end. */

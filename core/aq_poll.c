@@ -124,15 +124,15 @@ static unsigned aq_wait_yield(bool replies_only)
     return served;
 }
 
-/* Polls of the client that have found nothing. On a shared core where giving way is slow it may go
- * on polling for longer before it does: patiently. */
+/* Polls of the client that have found nothing. On a shared core it may go on polling for longer
+ * before it gives way: patiently. */
 struct aq_poll_vain {
     uint32_t polls;
     bool patient;
 };
 static _Thread_local struct aq_poll_vain aq_poll_vain;
 
-/* Giving way is slow: does this thread go on polling instead? */
+/* A peer waits for this core: does this thread go on polling nevertheless? */
 static bool aq_poll_goes_on(void)
 {
     if (aq_poll_vain.patient) {
@@ -140,7 +140,7 @@ static bool aq_poll_goes_on(void)
         aq_contention_note_spin(false);
         return false;
     }
-    aq_poll_vain.patient = aq_contention_spins_first();
+    aq_poll_vain.patient = aq_contention_spins_first() && aq_contention_spins_on();
     return aq_poll_vain.patient;
 }
 
@@ -156,13 +156,13 @@ static __attribute__((noinline, cold)) unsigned aq_poll_in_vain(void)
         return 0;
     if (!aq_contention_look() || aq_contention_move())
         return 0;
+    if (aq_poll_goes_on())
+        return 0;
     if (aq_contention_yields_well()) {
         served = aq_wait_yield(false);
         aq_poll_notify(served);
         return served;
     }
-    if (aq_poll_goes_on())
-        return 0;
     wakeup = aq_wait_prepare();
     served = aq_poll_unnoted();
     if (served == 0)
