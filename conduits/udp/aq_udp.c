@@ -80,9 +80,7 @@ static void aq_udp_configure(void)
     if (aq_env_is_set(AQ_ENV_REQUESTTIMEOUT_MAX))
         aq_udp.lost_after_ns = aq_udp_env_us(AQ_ENV_REQUESTTIMEOUT_MAX);
     aq_udp.hash_all = aq_env_choice(AQ_ENV_UDP_AUTH) == 1;
-    /* seq has no thread that flushes the last message of a batch, see aq_udp_flush.c */
-    aq_udp.coalesce =
-        aq_env_is_set(AQ_ENV_UDP_COALESCE) ? aq_env_bool(AQ_ENV_UDP_COALESCE) : AQ_THREADED;
+    aq_udp.coalesce = aq_env_bool(AQ_ENV_UDP_COALESCE);
     aq_udp_inject_init();
 }
 

@@ -29,6 +29,12 @@ _Static_assert(AQ_UDP_HEADER + 32 + 4 * AQ_UDP_MAX_ARGS + 8 <= AQ_UDP_HEAD_MAX, 
 
 /* --- out --- */
 
+/* The library's own messages, such as a barrier's, never wait: no poll need follow them. */
+static inline enum aq_udp_delay aq_udp_am_delay(uint8_t handler)
+{
+    return handler >= AQ_HIDX_COUNT ? AQ_UDP_PAST_OWN_POLL : AQ_UDP_NO_DELAY;
+}
+
 /* A small message has been written into a record: send it now, or mark the peer. */
 static inline void aq_udp_am_commit(struct aq_udp_peer *peer, enum aq_udp_channel channel,
                                     struct aq_udp_tx *tx, const uint8_t *end, uint8_t handler)
@@ -44,8 +50,7 @@ static inline void aq_udp_am_commit(struct aq_udp_peer *peer, enum aq_udp_channe
             peer);
         return;
     }
-    /* the library's own messages, such as a barrier's, never wait: no poll need follow them */
-    aq_udp_peer_queued(peer, handler >= AQ_HIDX_COUNT, aq_now_ns());
+    aq_udp_peer_queued(peer, aq_udp_am_delay(handler), aq_now_ns());
 }
 
 int aq_udp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
@@ -121,7 +126,7 @@ static void aq_udp_am_send_joined(struct aq_udp_peer *peer, enum aq_udp_channel 
     if (channel == AQ_UDP_REPLY)
         aq_udp_peer_mark(peer);
     else /* several datagrams of one size leave as a GSO batch */
-        aq_udp_peer_queued(peer, out->handler >= AQ_HIDX_COUNT, aq_now_ns());
+        aq_udp_peer_queued(peer, aq_udp_am_delay(out->handler), aq_now_ns());
 }
 
 /* Queues the fragments of a message, which read the payload from the client's memory. Returns how
@@ -190,7 +195,7 @@ static int aq_udp_am_send_large(struct aq_udp_peer *peer, enum aq_udp_channel ch
     if (channel == AQ_UDP_REPLY)
         aq_udp_peer_pump(peer, aq_now_ns());
     else
-        aq_udp_peer_queued(peer, false, aq_now_ns());
+        aq_udp_peer_queued(peer, AQ_UDP_NO_DELAY, aq_now_ns());
     memcpy(block + 16, out->src, out->nbytes);
     aq_udp_link_move_bodies(&peer->link, channel, count, out->src, block + 16);
     return AQ_OK;

@@ -5,7 +5,7 @@
  * that never come, while the client computes or waits outside the library. In par a thread flushes
  * it. The thread is woken when a message begins to wait, checks every AQ_FLUSH_NS, and sleeps again
  * after AQ_FLUSH_IDLE checks that found nothing. It runs no handler and receives nothing. seq has
- * no second thread: there messages are coalesced only if GASNET_UDP_COALESCE asks for it.
+ * no second thread: there the next call that polls or sends flushes the message.
  *
  * Owns      the thread, made at the first batch, until the job ends
  * Threads   aq_udp_flush_timer_note(): any, under a peer's lock

@@ -292,19 +292,46 @@ void aq_udp_flush(uint64_t now_ns)
     }
 }
 
+/* In seq a message that leaves at once ends the batches of other peers: no thread would. */
+static inline void aq_udp_end_batches(uint64_t now_ns)
+{
+#if !AQ_THREADED
+    if (AQ_LIKELY(atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed) == 0))
+        return;
+    atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed);
+    aq_udp_flush(now_ns);
+#else
+    (void)now_ns;
+#endif
+}
+
+/* A batch has grown: bit 0 tells the poll that ends this call to leave it alone. */
+static inline void aq_udp_note_batch(enum aq_udp_delay delay)
+{
+    /* relaxed: a hint for this thread's own next poll */
+    const uint64_t batch = atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed);
+
+    atomic_store_explicit(&aq_udp.send_batch,
+                          delay == AQ_UDP_PAST_OWN_POLL ? batch | 1
+                          : batch == 0                  ? 2
+                                                        : batch,
+                          memory_order_relaxed);
+}
+
 /* A single message leaves at once, and so do the next two. A message of a run, whose predecessors
- * are not even acknowledged, waits to be coalesced. It leaves with a full datagram, at the second
- * poll from now, or after AQ_UDP_SEND_BATCH_MAX messages. */
-void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns)
+ * are not even acknowledged, waits to be coalesced. It leaves with a full datagram, at the poll
+ * that the delay names, or after AQ_UDP_SEND_BATCH_MAX messages. */
+void aq_udp_peer_queued(struct aq_udp_peer *peer, enum aq_udp_delay delay, uint64_t now_ns)
 {
     const bool together = aq_udp.coalesce && (peer->run != 0 || peer->link.in_flight != 0)
                           && now_ns - peer->touched_ns < AQ_TOGETHER_NS;
 
     peer->run = together ? peer->run + 1 : 0;
-    if (!may_wait || peer->run < AQ_ALONE) {
+    if (delay == AQ_UDP_NO_DELAY || peer->run < AQ_ALONE) {
         aq_udp_peer_pump(peer, now_ns);
         if (aq_udp.coalesce)
             peer->touched_ns = aq_now_ns(); /* the send call took some time */
+        aq_udp_end_batches(now_ns);
         return;
     }
     peer->touched_ns = now_ns;
@@ -312,10 +339,7 @@ void aq_udp_peer_queued(struct aq_udp_peer *peer, bool may_wait, uint64_t now_ns
         aq_udp_peer_mark(peer);
         aq_udp_flush_timer_note();
     }
-    /* relaxed: a hint for this thread's own next poll */
-    atomic_store_explicit(&aq_udp.send_batch,
-                          atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed) | 1,
-                          memory_order_relaxed);
+    aq_udp_note_batch(delay);
 }
 
 void aq_udp_flush_acks(uint64_t now_ns)

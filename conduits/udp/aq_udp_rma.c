@@ -303,7 +303,7 @@ static void aq_udp_put_and_wait(struct aq_udp_peer *peer, struct aq_udp_xfer *xf
     xfer->is_callers = true;
     aq_lock_acquire(&peer->lock);
     aq_udp_queue_push(&peer->own, xfer);
-    aq_udp_peer_queued(peer, false, aq_now_ns());
+    aq_udp_peer_queued(peer, AQ_UDP_NO_DELAY, aq_now_ns());
     aq_lock_release(&peer->lock);
     /* acquire: pairs with the release in aq_udp_xfer_end() */
     while (!atomic_load_explicit(&xfer->done, memory_order_acquire))
@@ -331,7 +331,7 @@ static void aq_udp_put_queue(struct aq_udp_peer *peer, struct aq_udp_xfer *as, b
     xfer = aq_udp_xfer_new(as);
     aq_lock_acquire(&peer->lock);
     aq_udp_queue_push(&peer->own, xfer);
-    aq_udp_peer_queued(peer, false, aq_now_ns());
+    aq_udp_peer_queued(peer, AQ_UDP_NO_DELAY, aq_now_ns());
     aq_lock_release(&peer->lock);
 }
 
@@ -343,7 +343,7 @@ static bool aq_udp_put_now(struct aq_udp_peer *peer, const struct aq_udp_xfer *x
     sent = peer->own.first == NULL
            && aq_udp_put_small(peer, xfer->op, xfer->remote, xfer->local, xfer->nbytes);
     if (sent)
-        aq_udp_peer_queued(peer, true, aq_now_ns());
+        aq_udp_peer_queued(peer, AQ_UDP_TO_NEXT_POLL, aq_now_ns());
     aq_lock_release(&peer->lock);
     return sent;
 }
@@ -391,7 +391,7 @@ int aq_udp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
         if (peer->own.first != NULL || !aq_udp_get_ask(peer, &xfer))
             aq_udp_queue_push(&peer->own, aq_udp_xfer_new(&xfer));
     }
-    aq_udp_peer_queued(peer, true, aq_now_ns());
+    aq_udp_peer_queued(peer, AQ_UDP_TO_NEXT_POLL, aq_now_ns());
     aq_lock_release(&peer->lock);
     return AQ_OK;
 }

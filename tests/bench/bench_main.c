@@ -147,8 +147,6 @@ static void aq_choose_conduit(struct aq_options *o)
         return;
     if (o->task == NULL)
         setenv("GASNET_SUPERNODE_MAXSIZE", "1", 0);
-    setenv("GASNET_UDP_COALESCE", "1",
-           0); /* what a program that polls all the time asks for, in seq */
     max = getenv("GASNET_SUPERNODE_MAXSIZE");
     o->remote = max != NULL && strcmp(max, "1") == 0;
     o->verbs = strcmp(o->conduit, "ibv") == 0;

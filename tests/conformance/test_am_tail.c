@@ -1,0 +1,87 @@
+/*
+ * test_am_tail.c - a conduit may keep the last messages of a run to send more with them, but not
+ * for longer than to the next call that polls or sends, whoever that is to.
+ * Ranks 2+. Conduits all. Source docs/design/udp.md, Coalescing.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "aq_test.h"
+
+#include "gasnet_tools.h"
+
+#include <unistd.h>
+
+enum { H_RUN = AQ_TEST_FREE, H_OTHER };
+enum { MESSAGES = 40, TRIES = 3, AWAY_US = 200000 };
+
+static aq_test_count_t arrived, others;
+static gasnett_tick_t first, last; /* of a run's arrivals */
+
+static void on_run(gex_Token_t token)
+{
+    (void)token;
+    last = gasnett_ticks_now();
+    if (atomic_fetch_add(&arrived, 1) % MESSAGES == 0)
+        first = last;
+}
+
+static void on_other(gex_Token_t token)
+{
+    (void)token;
+    atomic_fetch_add(&others, 1);
+}
+
+static gex_AM_Entry_t table[] = {
+    AQ_ENTRY(H_RUN, on_run, AQ_SQ, 0),
+    AQ_ENTRY(H_OTHER, on_other, AQ_SQ, 0),
+};
+
+static void run_then_poll(void)
+{
+    for (int i = 0; i < MESSAGES; i++)
+        gex_AM_RequestShort0(aq_test_tm, 1, H_RUN, 0);
+    gasnet_AMPoll();
+}
+
+static void run_then_send_elsewhere(void)
+{
+    for (int i = 0; i < MESSAGES; i++)
+        gex_AM_RequestShort0(aq_test_tm, 1, H_RUN, 0);
+    gex_AM_RequestShort0(aq_test_tm, aq_test_n - 1, H_OTHER, GEX_FLAG_IMMEDIATE);
+}
+
+/* Rank 0 sends and is away for a while; rank 1 returns the time of the whole run. A try that the
+ * scheduler, or a datagram lost on purpose, has spoilt is made again. */
+static void try_run(const char *name, void (*send)(void))
+{
+    static int sent;
+    uint64_t best = UINT64_MAX;
+
+    rule(name);
+    for (int try = 0; try < TRIES; try++) {
+        aq_test_barrier();
+        sent += MESSAGES;
+        if (aq_test_me == 0) {
+            send();
+            usleep(AWAY_US);
+        } else if (aq_test_me == 1) {
+            uint64_t took;
+
+            aq_test_wait(&arrived, sent);
+            took = gasnett_ticks_to_ns(last - first);
+            best = took < best ? took : best;
+        }
+        aq_test_barrier();
+    }
+    if (aq_test_me == 1)
+        AQ_CHECK(best < (uint64_t)AWAY_US * 1000 / 2);
+}
+
+int main(int argc, char **argv)
+{
+    aq_test_start(&argc, &argv, 2);
+    aq_test_handlers(table, AQ_LENGTH(table));
+    try_run("the end of a run leaves with the next poll", run_then_poll);
+    if (aq_test_n > 2)
+        try_run("the end of a run leaves with the next message", run_then_send_elsewhere);
+    return aq_test_finish();
+}
