@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # test_axes.pl - which combinations of axis values the test sets run: every pair that can be is
-# there, nothing that was ruled out, each run once, the same selection every time. Prints TAP.
+# there, nothing that was ruled out, each run once, the same selection every time; the runner, and
+# what ./check says of itself. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 
 use strict;
@@ -132,6 +133,7 @@ silent | opt   | quick | waits | 1 | 20 | true
 slow   | opt   | quick | alone | 1 |  1 | sleep 20
 stays  | opt   | quick | cpu   | 1 | 20 | sleep 20 >/dev/null & echo 'ok 1'; echo 1..1
 END
+like(`sh '$src/check' --help`, qr{\A +\./check .*\S\.\n\z}s, './check --help ends with a whole sentence');
 @ENV{qw(AQ_SRC AQ_BUILD)} = ($work, "$work/build");
 my $said = `'$^X' '$src/build-aux/run-testsets' --when quick 2>&1`;
 isnt($?, 0, 'the runner: failures are its exit status');
