@@ -87,6 +87,11 @@ sub suite_leave {
     local @ENV{qw(GASNET_CATCH_EXIT EXIT_CASE_SECONDS)} = (0, 20);
     my $text = job(200, 3, "$build/tests/jobs/exit_case-seq", 36);
     judge('GASNET_CATCH_EXIT=0: the others go on', $text, $? >> 8 == 3 && $text !~ /FATAL/);
+    delete local $ENV{GASNET_EXITTIMEOUT};
+    $text = job(120, 3, "$build/tests/jobs/exit_case-seq", 38);
+    my $code = $? >> 8;
+    judge('GASNET_CATCH_EXIT=0: a put to a rank that has left ends with its loss', $text,
+          $code != 0 && $code != 124 && $text =~ /rank 1 was lost/);
 }
 
 # A rank dies by kill -9 in the middle of traffic: the others end, soon, and the job says which rank it was.
