@@ -1,7 +1,8 @@
 #!/bin/sh
 # names.sh - every public name exists and has the right kind, value and type, from C and C++; each
-# macro that annotates or declares works in every position; the headers bring what clients use
-# without including it; a client that chooses no thread mode, or two, is refused. Prints TAP.
+# macro that annotates, declares or stands for a call works in every position; the headers bring
+# what clients use without including it; a client that chooses no thread mode, or two, is refused.
+# Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
 #   names.sh [INCLUDE-FLAGS...]   in a build folder, or with the -I flags of an installed tree;
@@ -14,6 +15,9 @@ here=$src/tests/names
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 number=0
+for flag; do
+    case $flag in -I*) find "${flag#-I}/" -name '*.h' ;; esac
+done | sort -u >"$work/headers"
 
 # wants VERDICT NAME COMMAND...: remembered for the runner below. VERDICT: compiles; refused:TEXT,
 # which the message has; warned:N, so many warnings of the kinds that annotations lead to.
@@ -96,6 +100,8 @@ for folder in "$src"/include/*-conduit; do
 done
 
 # --- macros in their positions ---
+wants compiles "every macro with parameters has a position" \
+    "xargs awk -f '$here/covered.awk' '$here/positions.list' <'$work/headers'"
 for language in c:c ++:cc; do
     LC_ALL=C awk -v language=${language%:*} -f "$here/positions.awk" "$here/positions.list" \
         >"$work/positions.${language#*:}"

@@ -85,7 +85,17 @@ function macro(rest,    field)
     attribute[n] = trim(field[7])
 }
 
-# A macro, a position or a text of its own, in one line.
+# What stands for a call: in a function, and in those of classes.
+function call(parameters, body)
+{
+    print common("void @f" parameters "; void @f" parameters " { " body " }")
+    if (language == "++")
+        print common("struct c_@f { void f" parameters " { " body " } static void g" parameters \
+            "; }; void c_@f::g" parameters " { " body " } template <class X> struct d_@f { void f" \
+            parameters " const { " body " } }; template struct d_@f<int>;")
+}
+
+# A macro, a position, a call or a text of its own, in one line.
 function row(line,    kind, rest, at, forms, k)
 {
     kind = substr(line, 1, index(line, " ") - 1)
@@ -95,6 +105,10 @@ function row(line,    kind, rest, at, forms, k)
         return
     }
     at = index(rest, "|")
+    if (kind == "call") {
+        call(trim(substr(rest, 1, at - 1)), trim(substr(rest, at + 1)))
+        return
+    }
     if (trim(substr(rest, 1, at - 1)) == "++" && language != "++")
         return
     rest = substr(rest, at + 1)
@@ -123,7 +137,7 @@ kept != "" {
     kept = ""
 }
 
-/^(macro|position|text) / {
+/^(macro|position|call|text) / {
     kept = $0
 }
 
