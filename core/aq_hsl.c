@@ -6,6 +6,7 @@
  * Uses futex. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
+#include <link.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,7 +54,48 @@ void aq_hsl_unlock_slow(gex_HSL_t *hsl)
 
 #if GASNET_DEBUG
 
-#define AQ_HSL_DESTROYED UINT32_MAX /* value of owner */
+#define AQ_HSL_DESTROYED UINT32_MAX          /* value of owner */
+#define AQ_HSL_DYNAMIC   0x62c53ea98417dbf0u /* of no meaning; with the address: the mark */
+
+static int aq_hsl_belongs(struct dl_phdr_info *object, size_t size, void *arg)
+{
+    const uintptr_t at = (uintptr_t)arg;
+
+    (void)size;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+
+        if (part->p_type == PT_LOAD && at - (object->dlpi_addr + part->p_vaddr) < part->p_memsz)
+            return 1;
+    }
+    return 0;
+}
+
+/* The mark of the static initialiser counts in static storage only. On the stack and the heap it is
+ * also what a variable of before, or the copy of a structure, leaves behind. */
+static bool aq_hsl_is_static(const gex_HSL_t *hsl)
+{
+    return hsl->mark == AQ_HSL_STATIC
+           && dl_iterate_phdr(aq_hsl_belongs, (void *)(uintptr_t)hsl) != 0;
+}
+
+void aq_hsl_debug_init(gex_HSL_t *hsl)
+{
+    const uint64_t mark = AQ_HSL_DYNAMIC ^ (uintptr_t)hsl;
+    const bool is_static = aq_hsl_is_static(hsl);
+
+    if ((is_static || hsl->mark == mark) && __atomic_load_n(&hsl->owner, __ATOMIC_RELAXED) != 0)
+        aq_fatal("gex_HSL_Init: the lock at %p is held", (void *)hsl);
+    if (is_static)
+        aq_fatal("gex_HSL_Init: the lock at %p has a static initialiser; gex_HSL_Init is for locks "
+                 "without one",
+                 (void *)hsl);
+    if (hsl->mark == mark)
+        aq_fatal("gex_HSL_Init: the lock at %p is initialised already; gex_HSL_Destroy comes "
+                 "before a second time, and before its memory is freed",
+                 (void *)hsl);
+    hsl->mark = mark;
+}
 
 /* relaxed, here and below: a thread compares with its own number, which only it stores */
 static uint32_t aq_hsl_owner(const char *call, gex_HSL_t *hsl)
@@ -111,6 +153,7 @@ void aq_hsl_debug_destroy(gex_HSL_t *hsl)
     if (aq_hsl_owner("gex_HSL_Destroy", hsl) != 0)
         aq_fatal("gex_HSL_Destroy: the lock at %p is held", (void *)hsl);
     __atomic_store_n(&hsl->owner, AQ_HSL_DESTROYED, __ATOMIC_RELAXED);
+    hsl->mark = 0;
 }
 
 #endif

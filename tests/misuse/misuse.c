@@ -104,6 +104,60 @@ static void c_hsl_order(void)
     gex_HSL_Unlock(&lock);
 }
 
+static void c_hsl_init_twice(void)
+{
+    gex_HSL_t *made = malloc(sizeof(*made));
+
+    gex_HSL_Init(made);
+    gex_HSL_Lock(made);
+    gex_HSL_Unlock(made);
+    gex_HSL_Init(made);
+}
+
+/* Memory that was never a lock, a copy of one, and what is left of a destroyed or automatic one are
+ * no live locks. */
+static void c_ok_hsl_init(void)
+{
+    gex_HSL_t *made = malloc(3 * sizeof(*made));
+    gex_HSL_t automatic = GEX_HSL_INITIALIZER;
+
+    memset(made, 0xa5, 3 * sizeof(*made));
+    gex_HSL_Init(&made[0]);
+    made[1] = made[0];
+    gex_HSL_Init(&made[1]);
+    made[2] = lock;
+    gex_HSL_Init(&made[2]);
+    gex_HSL_Init(&automatic);
+    gex_HSL_Destroy(&made[0]);
+    gex_HSL_Init(&made[0]);
+    gex_HSL_Destroy(&lock);
+    gex_HSL_Init(&lock);
+    printf("returned %s\n", gasnet_ErrorName(gex_HSL_Trylock(&lock)));
+    gex_HSL_Unlock(&lock);
+}
+
+static void c_hsl_init_static(void)
+{
+    gex_HSL_Lock(&lock);
+    gex_HSL_Unlock(&lock);
+    gex_HSL_Init(&lock);
+}
+
+static void c_hsl_init_locked(void)
+{
+    static gex_HSL_t made;
+
+    gex_HSL_Init(&made);
+    gex_HSL_Lock(&made);
+    gex_HSL_Init(&made);
+}
+
+static void c_hsl_init_static_locked(void)
+{
+    gex_HSL_Lock(&lock);
+    gex_HSL_Init(&lock);
+}
+
 static void c_event_stale(void)
 {
     event = gex_Coll_BarrierNB(tm, 0);
@@ -449,7 +503,8 @@ static void c_ok_waitmode(void)
 #define CASES(X) \
     X(am_in_hsl) X(poll_in_hsl) X(hsl_twice) X(hsl_not_own) X(hsl_destroy_locked) \
     X(event_stale) X(hsl_destroy_twice) X(hsl_lock_destroyed) X(hsl_try_twice) \
-    X(hsl_order) X(put_null) X(put_nbi_null) X(get_null) X(medium_null) \
+    X(hsl_init_twice) X(hsl_init_static) X(hsl_init_locked) X(hsl_init_static_locked) \
+    X(ok_hsl_init) X(hsl_order) X(put_null) X(put_nbi_null) X(get_null) X(medium_null) \
     X(long_null_source) X(team_null) X(client_null) X(ep_null) X(segment_null) \
     X(event_no_op) X(event_garbage) X(leaf_category) X(region_nested) X(region_end) \
     X(region_wait) X(put_outside) X(put_below) X(put_own_address) X(get_across) \

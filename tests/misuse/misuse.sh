@@ -141,6 +141,11 @@ rules() {
     breaks hsl_destroy_locked 1 gex_HSL_Destroy held
     breaks hsl_destroy_twice 1 gex_HSL_Destroy 'has been destroyed'
     breaks hsl_lock_destroyed 1 gex_HSL_Lock 'has been destroyed'
+    returns ok_hsl_init 1 GASNET_OK
+    breaks hsl_init_twice 1 gex_HSL_Init 'initialised already' gex_HSL_Destroy
+    breaks hsl_init_static 1 gex_HSL_Init 'static initialiser'
+    breaks hsl_init_locked 1 gex_HSL_Init 'is held'
+    breaks hsl_init_static_locked 1 gex_HSL_Init 'is held'
     breaks hsl_try_twice 1 gex_HSL_Trylock recursive
     breaks hsl_order 1 gex_HSL_Unlock 'reverse order' 0x
     breaks reply_saved 2 gex_AM_ReplyShort 'own handler' 'rank 0'

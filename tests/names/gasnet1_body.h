@@ -72,7 +72,7 @@ static int GASNET_PUTS, GASNET_GETS, GASNET_WAIT_PUTS, GASNET_WAIT_ALL, GASNET_H
 static int gasnet_parse_command_line, gasnet_mem_size, _gasnet_c_to_c_put;
 
 static const char config[] = "built as " GASNET_CONFIG_STRING ".";
-static gasnet_hsl_t a_lock = GASNET_HSL_INITIALIZER;
+static gasnet_hsl_t a_lock = GASNET_HSL_INITIALIZER, no_lock_yet;
 struct with_lock {
     int before;
     gasnet_hsl_t lock;
@@ -156,7 +156,7 @@ void all_gasnet1_names(void)
     VALUE(const char *, gasnet_ErrorName(0))
     VALUE(const char *, gasnet_ErrorDesc(0))
     VALUE(int, gasnet_set_waitmode(GASNET_WAIT_BLOCK))
-    DO(gasnet_hsl_init(hsl))
+    DO(gasnet_hsl_init(&no_lock_yet))
     DO(gasnet_hsl_destroy(&embedded.lock))
     DO(gasnet_hsl_lock(hsl))
     VALUE(int, gasnet_hsl_trylock(hsl))
