@@ -431,7 +431,8 @@ sub test_small_disk
 # --- the summariser ---
 
 # Two hosts in name, two ranks each: collectives of a team go through one rank of each host. Whoever
-# else sends messages for them shows that they do not.
+# else sends messages for them shows that they do not: in one level ranks 1 and 3 would send a
+# message or more in each of the hundred broadcasts, and of the reductions to one.
 sub test_levels
 {
     my (undef, $status) = job({ GASNET_CONDUIT => 'udp', GASNET_SUPERNODE_MAXSIZE => 2,

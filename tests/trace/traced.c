@@ -7,7 +7,8 @@
  *     client   the client's own lines, masks, source positions, callbacks
  *     many     enough puts to fill a thread's memory several times
  *     threads  puts and messages from four threads (par)
- *     levels   barriers and reductions, small and large, of a team that is not the primordial one
+ *     levels   barriers, broadcasts and reductions, small and large, of a team that is not the
+ *              primordial one
  *     fork     a child process that ends by exit() must add nothing
  *     exit N, kill N, segv N, abort N   rank N ends so, among other calls; the others wait
  *     hang     rank 1 waits for the others' barrier for ever and is ended from outside
@@ -244,6 +245,11 @@ static void do_levels(void)
     for (int i = 0; i < 20; i++)
         gex_Event_Wait(
             gex_Coll_ReduceToAllNB(copy, dst, src, GEX_DT_I64, 8, 8192, GEX_OP_ADD, NULL, NULL, 0));
+    for (int i = 0; i < 100; i++) {
+        gex_Event_Wait(gex_Coll_BroadcastNB(copy, 0, dst, src, sizeof(src), 0));
+        gex_Event_Wait(gex_Coll_ReduceToOneNB(copy, 0, dst, src, GEX_DT_I64, 8, 8192, GEX_OP_ADD,
+                                              NULL, NULL, 0));
+    }
 }
 
 int main(int argc, char **argv)
