@@ -184,6 +184,8 @@ static bool aq_sched_local_over(struct aq_sched *sched, const struct aq_sched_lo
 
     aq_lock_acquire(&aq_msg.lock);
     over = local->over;
+    if (!over) /* polls of the neighborhood's memory name who is missing there */
+        aq_op_set_peer(sched->op, GEX_RANK_INVALID);
     sched->first_open = sched->at;
     sched->running = over;
     aq_lock_release(&aq_msg.lock);

@@ -280,10 +280,13 @@ static void aq_shm_coll_blame(const struct aq_coll_local *coll)
     const uint32_t member = aq_coll_req_missing(coll, coll->head);
     const gex_Rank_t jobrank =
         member == coll->area.size ? GEX_RANK_INVALID : aq_shm.jobrank_of[coll->area.local[member]];
+    const gex_Rank_t blamed = aq_op_peer(op);
 
     if (aq_coll_req_closed(coll->head))
         return; /* the schedule that opens it waits, and names the rank that it waits for */
-    if (aq_op_peer(op) != jobrank) /* its line may be another thread's, who waits */
+    if (coll->head->part != NULL && blamed != GEX_RANK_INVALID && !aq_job_is_local(blamed))
+        return; /* the schedule waits for a message of that rank; this part is ahead of it */
+    if (blamed != jobrank) /* its line may be another thread's, who waits */
         aq_op_set_peer(op, jobrank);
 }
 

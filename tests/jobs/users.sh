@@ -227,6 +227,28 @@ for conduit in smp udp; do
     missing $conduit broadcast BroadcastNB large-broadcast-from-0 BroadcastNB reduce ReduceToOneNB \
         reduce-all ReduceToAllNB large-reduce-all ReduceToAllNB team-barrier BarrierNB
 done
+# In two levels, two of four ranks in each neighborhood, the last is missing. A report names a rank that may wait, too: whom
+# they name, one after the other, from any rank that reports, ends at the one that does not.
+trail() # CASE
+{
+    timeout 60 env GASNET_SUPERNODE_MAXSIZE=2 AQ_STALL_REPORT=0.3 $run -c udp -n 4 $bin/user_stall $1 1 >"$log" 2>&1 &&
+        awk '/rank [0-9]+ waits .* in gex_Event_Wait .* for rank [0-9]+;/ {
+                sub(/.*: rank /, ""); from = $1; sub(/.* for rank /, ""); to[from] = $1 + 0
+            }
+            END {
+                if (!(0 in to) || 3 in to)
+                    exit 1
+                for (from in to) {
+                    at = from
+                    for (step = 0; step < 4 && at in to; step++)
+                        at = to[at]
+                    if (at != 3)
+                        exit 1
+                }
+            }' "$log"
+    row $? "stall reports lead to the missing rank, two levels: $1"
+}
+for case in broadcast large-broadcast-from-0 reduce large-reduce reduce-all large-reduce-all team-barrier; do trail $case; done
 says 'rank 0 waits' 0 env AQ_STALL_REPORT=0 AQ_STALL_SIGNAL=USR2 USER_STALL_SIGNAL=12 \
     $run -n 2 $bin/user_stall barrier 0.5
 row $? "a signal asks for the report"
