@@ -50,14 +50,16 @@ void aq_armci_check_proc(const char *call, int proc)
 
 void armci_msg_abort(int code)
 {
-    int is_up = 0;
+    const int failing = (code & 0xff) == 0 ? 1 : code; /* a process's status has eight bits */
+    int is_up = 0, is_down = 0;
 
     if (aq_armci.started)
-        gasnet_exit(code == 0 ? 1 : code);
+        gasnet_exit(failing);
     MPI_Initialized(&is_up);
-    if (is_up)
-        MPI_Abort(MPI_COMM_WORLD, code);
-    exit(code);
+    MPI_Finalized(&is_down);
+    if (is_up && !is_down)
+        MPI_Abort(MPI_COMM_WORLD, failing);
+    exit(failing);
 }
 
 void ARMCI_Cleanup(void)
@@ -71,7 +73,7 @@ void ARMCI_Error(const char *msg, int code)
     fprintf(stderr, "ARMCI: rank %d: %s (%d)\n", aq_armci.me, msg, code);
     fflush(stderr);
     ARMCI_Cleanup();
-    armci_msg_abort(code == 0 ? 1 : code);
+    armci_msg_abort(code);
 }
 
 void derr_printf(const char *format, ...)

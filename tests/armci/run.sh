@@ -40,6 +40,16 @@ right()
     [ $status = 0 ] && [ "$(grep -c "of $ranks right" "$work/run")" = "$ranks" ]
 }
 
+# status WAY STATUS: what one rank of codes ends with
+status()
+{
+    GASNET_CONDUIT=smp timeout -k 5 20 "$MPIRUN" -n 1 ./codes "$1" >"$work/run" 2>&1
+    status=$?
+    cat "$work/run"
+    echo "exit status $status"
+    [ $status = "$2" ] && ! grep -q 'MPI_ABORT was called after\|MPI_Abort() .* after' "$work/run"
+}
+
 # builds NAME: with the shared library
 # shellcheck disable=SC2046
 builds()
@@ -178,6 +188,10 @@ check "a rank that does not exist" ends rank 1 'ARMCI_Fence: there is no rank 3;
 check "mutexes that do not exist" ends mutex 1 'ARMCI_Lock: there are no mutexes'
 check "an operation that does not exist" ends operation 1 'ARMCI_Rmw: 5 is no operation'
 check "a failed assertion" ends assertion - 'assertion failed: me < 0'
+builds codes
+check "a failed assertion whose code is 256" status assertion 1
+check "armci_msg_abort(0) before ARMCI_Init" status before 1
+check "ARMCI_Error after MPI_Finalize" status after 9
 if grep -q 'define GASNET_DEBUG 1' "$tree"/include/gasnet_config.h 2>/dev/null || [ "${AQ_DEBUG_NAME:-}" = GASNET_DEBUG ]; then
     for ends_on in smp udp; do
         check "an address outside, $ends_on" ends outside 1 \

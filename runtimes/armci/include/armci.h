@@ -436,8 +436,8 @@ int parmci_notify_wait(int proc, int *pval);
 
 /* --- utilities (ARMCI interface: utility operations); these names exist once --- */
 
-/** ARMCI_Error - print msg and code, and end the job with exit code `code` (1 for 0). ARMCI_Cleanup
- * does nothing: no memory outlives the processes. Both at any time. */
+/** ARMCI_Error - print msg and code, and end the job as armci_msg_abort does. ARMCI_Cleanup does
+ * nothing: no memory outlives the processes. Both at any time. */
 void ARMCI_Error(const char *msg, int code);
 void ARMCI_Cleanup(void);
 

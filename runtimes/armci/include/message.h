@@ -54,7 +54,8 @@ void armci_msg_finalize(void);
 int armci_msg_me(void);
 int armci_msg_nproc(void);
 
-/** armci_msg_abort - end the job with exit code `code`; 0 becomes 1 while ARMCI runs. Any time. */
+/** armci_msg_abort - end the job with exit code `code`; 1 for a code that a status of eight bits
+ * holds as 0. Any time. After MPI_Finalize only the caller ends. */
 void armci_msg_abort(int code);
 
 /** armci_timer - seconds since some moment in the past. */
