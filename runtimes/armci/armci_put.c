@@ -191,42 +191,50 @@ AQ_ARMCI_TWIN(NbPutS);
 
 /* --- with a flag, which is written when all data have arrived at the target --- */
 
-static int put_flag(int *flag, int value, int proc)
+static void put_flag(const char *call, int *flag, int value, int proc)
 {
-    struct aq_armci_peer *peer;
+    struct aq_armci_peer *peer = aq_armci_order_after(proc);
 
-    if (flag == NULL)
-        return FAIL;
-    peer = aq_armci_order_after(proc);
-    aq_armci_check_range("ARMCI_PutS_flag", flag, sizeof(*flag), proc);
+    aq_armci_check_range(call, flag, sizeof(*flag), proc);
     if (aq_armci_is_local(peer)) /* release: a rank that reads the flag reads the data */
         __atomic_store_n(flag, value, __ATOMIC_RELEASE);
     else
         gex_RMA_PutBlocking(aq_armci.tm, (gex_Rank_t)proc, flag, &value, sizeof(value), 0);
-    return 0;
+}
+
+static int put_with_flag(const char *call, void *src_ptr, int src_stride_arr[], void *dst_ptr,
+                         int dst_stride_arr[], int count[], int stride_levels, int *flag, int value,
+                         int proc)
+{
+    int rc;
+
+    if (flag == NULL)
+        return FAIL;
+    rc = put(call, src_ptr, src_stride_arr, dst_ptr, dst_stride_arr, count, stride_levels, proc);
+    if (rc == 0)
+        put_flag(call, flag, value, proc);
+    return rc;
 }
 
 int PARMCI_PutS_flag(void *src_ptr, int src_stride_arr[], void *dst_ptr, int dst_stride_arr[],
                      int count[], int stride_levels, int *flag, int value, int proc)
 {
-    const int rc = put("ARMCI_PutS_flag", src_ptr, src_stride_arr, dst_ptr, dst_stride_arr, count,
-                       stride_levels, proc);
-
-    return rc != 0 ? rc : put_flag(flag, value, proc);
+    return put_with_flag("ARMCI_PutS_flag", src_ptr, src_stride_arr, dst_ptr, dst_stride_arr, count,
+                         stride_levels, flag, value, proc);
 }
 AQ_ARMCI_TWIN(PutS_flag);
 
 int PARMCI_PutS_flag_dir(void *src_ptr, int src_stride_arr[], void *dst_ptr, int dst_stride_arr[],
                          int count[], int stride_levels, int *flag, int value, int proc)
 {
-    return PARMCI_PutS_flag(src_ptr, src_stride_arr, dst_ptr, dst_stride_arr, count, stride_levels,
-                            flag, value, proc);
+    return put_with_flag("ARMCI_PutS_flag_dir", src_ptr, src_stride_arr, dst_ptr, dst_stride_arr,
+                         count, stride_levels, flag, value, proc);
 }
 AQ_ARMCI_TWIN(PutS_flag_dir);
 
 int PARMCI_Put_flag(void *src, void *dst, int bytes, int *flag, int value, int proc)
 {
-    return PARMCI_PutS_flag(src, NULL, dst, NULL, &bytes, 0, flag, value, proc);
+    return put_with_flag("ARMCI_Put_flag", src, NULL, dst, NULL, &bytes, 0, flag, value, proc);
 }
 AQ_ARMCI_TWIN(Put_flag);
 

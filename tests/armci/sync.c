@@ -169,6 +169,33 @@ static void put_with_flag(void)
     ARMCI_Barrier();
 }
 
+/* A call that fails touches neither data nor flag. */
+static void put_without_flag(void)
+{
+    const int right = (me + 1) % nproc;
+    int strides[1] = { 16 }, count[2] = { 8, 2 };
+    long data[4] = { 1, 2, 3, 4 };
+
+    clear();
+    CHECK_EQ(ARMCI_Put_flag(data, base[right], 8, NULL, 1, right), FAIL);
+    CHECK_EQ(ARMCI_PutS_flag(data, strides, base[right], strides, count, 1, NULL, 1, right), FAIL);
+    CHECK_EQ(ARMCI_PutS_flag(NULL, strides, base[right], strides, count, 1,
+                             (int *)(words(right) + 400), 1, right),
+             FAIL);
+    CHECK_EQ(ARMCI_Put_flag(data, base[right], 8, (int *)(words(right) + 400), 1, nproc), FAIL5);
+    ARMCI_Barrier();
+    CHECK(words(me)[0] == 0 && words(me)[2] == 0 && words(me)[400] == 0, "%ld %ld %ld", words(me)[0],
+          words(me)[2], words(me)[400]);
+    ARMCI_Barrier();
+    CHECK_EQ(ARMCI_PutS_flag_dir(data, strides, base[right], strides, count, 1,
+                                 (int *)(words(right) + 400), 5, right),
+             0);
+    ARMCI_Barrier();
+    CHECK(words(me)[2] == 3 && *(int *)(words(me) + 400) == 5, "%ld %ld", words(me)[2],
+          words(me)[400]);
+    ARMCI_Barrier();
+}
+
 /* Everything at a target that is in MPI, then at one that sleeps. */
 static void quiet_target(void)
 {
@@ -214,6 +241,7 @@ int main(int argc, char **argv)
     mutex_sets();
     notify();
     put_with_flag();
+    put_without_flag();
     quiet_target();
     ARMCI_Access_begin(base[me]);
     ARMCI_Access_end(base[me]);

@@ -298,7 +298,7 @@ ARMCI_BOTH_(int, AccV, (int op, void *scale, armci_giov_t darr[], int len, int p
  * ARMCI_Put_flag, ARMCI_PutS_flag, ARMCI_PutS_flag_dir - put, then store value in *flag at the
  * target: a rank that finds value there finds the data, too.
  * flag      remote address, aligned as an int
- * Returns   as ARMCI_PutS; FAIL also if flag is NULL
+ * Returns   as ARMCI_PutS; FAIL also if flag is NULL. What fails puts nothing
  */
 ARMCI_BOTH_(int, Put_flag, (void *src, void *dst, int bytes, int *flag, int value, int proc));
 ARMCI_BOTH_(int, PutS_flag,
