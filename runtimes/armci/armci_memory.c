@@ -186,11 +186,9 @@ void PARMCI_Memget(size_t bytes, armci_meminfo_t *meminfo, int flag)
         aq_armci_fatal("ARMCI_Memget: bytes is %zu and flag %d; wanted are more than 0, and 0",
                        bytes, flag);
     ptr = allocate(bytes);
-    if (ptr == NULL)
-        aq_armci_fatal("ARMCI_Memget: no %zu bytes are left (GASNET_MAX_SEGSIZE)", bytes);
     memset(meminfo, 0, sizeof(*meminfo));
     meminfo->addr = meminfo->armci_addr = ptr;
-    meminfo->size = bytes;
+    meminfo->size = ptr == NULL ? 0 : bytes;
     meminfo->cpid = aq_armci.me;
 }
 AQ_ARMCI_TWIN(Memget);
@@ -198,7 +196,7 @@ AQ_ARMCI_TWIN(Memget);
 void *PARMCI_Memat(armci_meminfo_t *meminfo, long offset)
 {
     aq_armci_check_proc("ARMCI_Memat", meminfo->cpid);
-    if (meminfo->cpid == aq_armci.me)
+    if (meminfo->cpid == aq_armci.me || meminfo->armci_addr == NULL)
         return meminfo->addr;
     return (char *)aq_armci_mapped(&aq_armci.peers[meminfo->cpid], meminfo->armci_addr) + offset;
 }

@@ -36,10 +36,22 @@ static void sizes_differ(void)
 
 static void failure_returns(void)
 {
+    const armci_size_t petabyte = (armci_size_t)1 << 50;
     void *base[1024];
+    armci_meminfo_t info;
 
-    CHECK(ARMCI_Malloc(base, me == 0 ? (armci_size_t)1 << 50 : 64) != 0, "a petabyte");
+    CHECK(ARMCI_Malloc(base, me == 0 ? petabyte : 64) != 0, "a petabyte");
     CHECK(base[me] == NULL, "an address after a failure");
+    memset(base, -1, sizeof(base));
+    CHECK(ARMCI_Malloc_group(base, me == nproc - 1 ? petabyte : 64, NULL) != 0, "a petabyte");
+    CHECK(base[me] == NULL && base[0] == NULL, "an address after a failure");
+    CHECK(ARMCI_Malloc_local(petabyte) == NULL && ARMCI_Malloc_local(-1) == NULL, "local memory");
+    ARMCI_Memget((size_t)petabyte, &info, 0);
+    CHECK(info.addr == NULL && info.armci_addr == NULL && info.size == 0, "%p, %zu bytes",
+          (void *)info.addr, info.size);
+    armci_msg_brdcst(&info, sizeof(info), 0);
+    CHECK(ARMCI_Memat(&info, 64) == NULL, "the address of no memory");
+    ARMCI_Memctl(&info);
     CHECK_EQ(ARMCI_Malloc(base, 64), 0);
     CHECK_EQ(ARMCI_Free(base[me]), 0);
 }

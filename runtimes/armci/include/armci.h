@@ -215,8 +215,9 @@ ARMCI_BOTH_(int, Free_local, (void *ptr));
  * ARMCI_Memget - allocate memory that other ranks can reach, without them.
  * bytes     more than 0
  * meminfo   filled: the program sends the bytes of this structure to the ranks that are to use it
+ *           Without memory (GASNET_MAX_SEGSIZE) its addresses are NULL and its size is 0
  * flag      0
- * Errors    no memory, bytes 0 or another flag end the job. ARMCI_Memctl frees the memory
+ * Errors    bytes 0 or another flag end the job. ARMCI_Memctl frees the memory
  */
 ARMCI_BOTH_(void, Memget, (size_t bytes, armci_meminfo_t *meminfo, int flag));
 
@@ -224,7 +225,7 @@ ARMCI_BOTH_(void, Memget, (size_t bytes, armci_meminfo_t *meminfo, int flag));
  * ARMCI_Memat - the remote address of memory of ARMCI_Memget.
  * meminfo   as its owner filled it
  * offset    bytes from the beginning; not used at the owner
- * Returns   the address of that byte; at the owner, the beginning
+ * Returns   the address of that byte; at the owner, the beginning; NULL if there is no memory
  */
 ARMCI_BOTH_(void *, Memat, (armci_meminfo_t * meminfo, long offset));
 
