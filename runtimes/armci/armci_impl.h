@@ -396,7 +396,7 @@ void aq_armci_gpc_mutex_start(void);
 void aq_armci_mpi_wait(MPI_Request *request);
 void aq_armci_mpi_barrier(MPI_Comm comm);
 void aq_armci_mpi_allgather(const void *local, void *all, int bytes, MPI_Comm comm);
-/* Starts MPI if the program has not. */
-void aq_armci_mpi_start(int *argc, char ***argv);
+/* Starts MPI, for threads as level says or more, if the program has not. */
+void aq_armci_mpi_start(int level, int *argc, char ***argv);
 
 #endif

@@ -297,7 +297,7 @@ static void start(MPI_Comm comm)
 
 int PARMCI_Init_args(int *argc, char ***argv)
 {
-    aq_armci_mpi_start(argc, argv);
+    aq_armci_mpi_start(MPI_THREAD_SINGLE, argc, argv);
     start(MPI_COMM_WORLD);
     return 0;
 }
@@ -312,7 +312,7 @@ AQ_ARMCI_TWIN(Init);
 /* Global Arrays expects 1 for success. */
 int PARMCI_Init_mpi_comm(MPI_Comm comm)
 {
-    aq_armci_mpi_start(NULL, NULL);
+    aq_armci_mpi_start(MPI_THREAD_SINGLE, NULL, NULL);
     start(comm);
     return 1;
 }
@@ -322,7 +322,7 @@ int PARMCI_Init_thread_comm(int level, MPI_Comm comm)
 {
     int has = MPI_THREAD_SINGLE;
 
-    aq_armci_mpi_start(NULL, NULL);
+    aq_armci_mpi_start(level, NULL, NULL);
     MPI_Query_thread(&has);
     if (has < level)
         return FAIL;

@@ -62,10 +62,10 @@ static void check_mpi(void)
     exit(1);
 }
 
-void aq_armci_mpi_start(int *argc, char ***argv)
+void aq_armci_mpi_start(int level, int *argc, char ***argv)
 {
     const char *conduit = getenv("GASNET_CONDUIT");
-    int is_up = 0, level = MPI_THREAD_SINGLE;
+    int is_up = 0;
 
     check_mpi();
     MPI_Initialized(&is_up);
@@ -115,13 +115,13 @@ static MPI_Comm world_comm(void)
 
 __attribute__((weak)) void armci_msg_init(int *argc, char ***argv)
 {
-    aq_armci_mpi_start(argc, argv);
+    aq_armci_mpi_start(MPI_THREAD_SINGLE, argc, argv);
 }
 
 void armci_msg_init_comm(MPI_Comm comm)
 {
     (void)comm;
-    aq_armci_mpi_start(NULL, NULL);
+    aq_armci_mpi_start(MPI_THREAD_SINGLE, NULL, NULL);
 }
 
 __attribute__((weak)) void armci_msg_finalize(void)

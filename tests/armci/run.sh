@@ -192,6 +192,8 @@ builds codes
 check "a failed assertion whose code is 256" status assertion 1
 check "armci_msg_abort(0) before ARMCI_Init" status before 1
 check "ARMCI_Error after MPI_Finalize" status after 9
+check "ARMCI_Init_thread starts MPI for threads" status threads 0
+check "ARMCI_Init_thread where MPI has no threads" status no-threads 0
 if grep -q 'define GASNET_DEBUG 1' "$tree"/include/gasnet_config.h 2>/dev/null || [ "${AQ_DEBUG_NAME:-}" = GASNET_DEBUG ]; then
     for ends_on in smp udp; do
         check "an address outside, $ends_on" ends outside 1 \

@@ -149,8 +149,8 @@ ARMCI_BOTH_(int, Init_mpi_comm, (MPI_Comm comm));
 
 /**
  * ARMCI_Init_thread, ARMCI_Init_thread_comm - start ARMCI if MPI provides a thread level.
- * level     MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE. The level concerns MPI: ARMCI itself admits
- *           one thread at a time
+ * level     MPI_THREAD_SINGLE to MPI_THREAD_MULTIPLE; MPI is started with it if it has not been
+ *           started. The level concerns MPI: ARMCI itself admits one thread at a time
  * comm      as for ARMCI_Init_mpi_comm; ARMCI_Init_thread takes MPI_COMM_WORLD
  * Context   collective
  * Returns   0; FAIL if MPI provides less than level, and ARMCI is not started
