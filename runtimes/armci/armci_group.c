@@ -116,18 +116,18 @@ void ARMCI_Group_free(ARMCI_Group *group)
 
 int ARMCI_Group_rank(ARMCI_Group *group, int *rank)
 {
-    *rank = group->rank;
-    return group->rank >= 0 ? 0 : FAIL;
+    *rank = aq_armci_group(group)->rank;
+    return *rank >= 0 ? 0 : FAIL;
 }
 
 void ARMCI_Group_size(ARMCI_Group *group, int *size)
 {
-    *size = group->size;
+    *size = aq_armci_group(group)->size;
 }
 
 void ARMCI_Group_set_default(ARMCI_Group *group)
 {
-    default_group = *group;
+    default_group = *aq_armci_group(group);
 }
 
 void ARMCI_Group_get_default(ARMCI_Group *group_out)
@@ -142,10 +142,12 @@ void ARMCI_Group_get_world(ARMCI_Group *group_out)
 
 int ARMCI_Absolute_id(ARMCI_Group *group, int group_rank)
 {
-    if (group_rank < 0 || group_rank >= group->size)
+    const ARMCI_Group *of = aq_armci_group(group);
+
+    if (group_rank < 0 || group_rank >= of->size)
         aq_armci_fatal("ARMCI_Absolute_id: the group has no rank %d; its size is %d", group_rank,
-                       group->size);
-    return group->grp_to_abs[group_rank];
+                       of->size);
+    return of->grp_to_abs[group_rank];
 }
 
 MPI_Comm armci_group_comm(ARMCI_Group *group)
@@ -167,21 +169,28 @@ static void from_comm(MPI_Comm comm, ARMCI_Group *group_out)
 
 int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *group_out)
 {
-    MPI_Comm comm;
+    const ARMCI_Group *of = aq_armci_group(parent);
+    MPI_Comm comm = MPI_COMM_NULL;
 
-    MPI_Comm_split(aq_armci_group(parent)->comm, color < 0 ? MPI_UNDEFINED : color, key, &comm);
+    if (of->rank >= 0)
+        MPI_Comm_split(of->comm, color < 0 ? MPI_UNDEFINED : color, key, &comm);
     if (comm == MPI_COMM_NULL)
         fill(group_out, comm, NULL, 0);
     else
         from_comm(comm, group_out);
-    return 0;
+    return of->rank >= 0 ? 0 : FAIL;
 }
 
 int ARMCIX_Group_dup(ARMCI_Group *parent, ARMCI_Group *group_out)
 {
+    const ARMCI_Group *of = aq_armci_group(parent);
     MPI_Comm comm;
 
-    MPI_Comm_dup(aq_armci_group(parent)->comm, &comm);
+    if (of->rank < 0) {
+        fill(group_out, MPI_COMM_NULL, NULL, 0);
+        return FAIL;
+    }
+    MPI_Comm_dup(of->comm, &comm);
     from_comm(comm, group_out);
     return 0;
 }

@@ -389,6 +389,8 @@ static void exchange(void *ptr_arr[], int n, MPI_Comm comm)
 {
     MPI_Request request;
 
+    if (comm == MPI_COMM_NULL)
+        return;
     MPI_Iallreduce(MPI_IN_PLACE, ptr_arr, n, MPI_LONG, MPI_SUM, comm, &request);
     aq_armci_mpi_wait(&request);
 }

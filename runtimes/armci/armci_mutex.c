@@ -338,38 +338,57 @@ static void part_init(struct part *part, int count)
     atomic_store_explicit(&part->lock.word, AQ_ARMCI_LOCK_FREE, memory_order_release);
 }
 
-static struct armcix_mutex_hdl_s *create_set(int count, const ARMCI_Group *group)
+static bool any_negative(const int *counts, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (counts[i] < 0)
+            return true;
+    return false;
+}
+
+/* Stores the addresses and counts of the members, by their world ranks. */
+static struct armcix_mutex_hdl_s *set_of(const ARMCI_Group *group, void **parts, const int *counts)
 {
     struct armcix_mutex_hdl_s *set = calloc(1, sizeof(*set));
-    void **parts = calloc((size_t)group->size, sizeof(void *));
-    int *counts = calloc((size_t)group->size, sizeof(int));
 
-    if (set == NULL || parts == NULL || counts == NULL)
-        aq_armci_fatal("no memory for a set of mutexes");
-    set->parts = calloc((size_t)aq_armci.nproc, sizeof(void *));
-    set->counts = calloc((size_t)aq_armci.nproc, sizeof(int));
-    if (set->parts == NULL || set->counts == NULL)
+    if (set != NULL) {
+        set->parts = calloc((size_t)aq_armci.nproc, sizeof(void *));
+        set->counts = calloc((size_t)aq_armci.nproc, sizeof(int));
+    }
+    if (set == NULL || set->parts == NULL || set->counts == NULL)
         aq_armci_fatal("no memory for a set of mutexes");
     set->comm = group->comm;
+    for (int i = 0; i < group->size; i++) {
+        set->parts[group->grp_to_abs[i]] = parts[i];
+        set->counts[group->grp_to_abs[i]] = counts[i];
+    }
+    return set;
+}
+
+/* Makes a set of mutexes. All members return 0, FAIL if one of them has passed a negative count, or
+ * FAIL2 if one of them has no memory. */
+static int create_set(int count, const ARMCI_Group *group, struct armcix_mutex_hdl_s **set_out)
+{
+    void **parts = calloc((size_t)group->size, sizeof(void *));
+    int *counts = calloc((size_t)group->size, sizeof(int)), rc = 0;
+
+    if (parts == NULL || counts == NULL)
+        aq_armci_fatal("no memory for a set of mutexes");
     aq_armci_mpi_allgather(&count, counts, (int)sizeof(count), group->comm);
-    if (aq_armci_malloc(parts, (armci_size_t)part_size(count), group->comm, group->grp_to_abs,
-                        group->size)
-        != 0) {
-        free(set->parts);
-        free(set->counts);
-        free(set);
-        set = NULL;
-    } else {
+    if (any_negative(counts, group->size))
+        rc = FAIL;
+    else if (aq_armci_malloc(parts, (armci_size_t)part_size(count), group->comm, group->grp_to_abs,
+                             group->size)
+             != 0)
+        rc = FAIL2;
+    if (rc == 0) {
         part_init(parts[group->rank], count);
-        for (int i = 0; i < group->size; i++) {
-            set->parts[group->grp_to_abs[i]] = parts[i];
-            set->counts[group->grp_to_abs[i]] = counts[i];
-        }
+        *set_out = set_of(group, parts, counts);
         aq_armci_mpi_barrier(group->comm);
     }
     free(parts);
     free(counts);
-    return set;
+    return rc;
 }
 
 static void destroy_set(struct armcix_mutex_hdl_s *set)
@@ -419,10 +438,9 @@ static void unlock(const char *call, struct armcix_mutex_hdl_s *set, int mutex, 
 int PARMCI_Create_mutexes(int count)
 {
     aq_armci_check_proc("ARMCI_Create_mutexes", 0);
-    if (count < 0 || the_set != NULL)
+    if (the_set != NULL)
         return FAIL;
-    the_set = create_set(count, aq_armci_group(NULL));
-    return the_set == NULL ? FAIL2 : 0;
+    return create_set(count, aq_armci_group(NULL), &the_set);
 }
 AQ_ARMCI_TWIN(Create_mutexes);
 
@@ -475,8 +493,13 @@ AQ_ARMCI_TWIN(Unlock);
 
 armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group *group)
 {
+    const ARMCI_Group *of = aq_armci_group(group);
+    struct armcix_mutex_hdl_s *set = NULL;
+
     aq_armci_check_proc("ARMCIX_Create_mutexes_hdl", 0);
-    return create_set(count, aq_armci_group(group));
+    if (of->rank >= 0)
+        create_set(count, of, &set);
+    return set;
 }
 
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t set)
@@ -506,8 +529,7 @@ void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t set, int mutex, int proc)
 
 void aq_armci_gpc_mutex_start(void)
 {
-    gpc_set = create_set(1, aq_armci_group(NULL));
-    if (gpc_set == NULL)
+    if (create_set(1, aq_armci_group(NULL), &gpc_set) != 0)
         aq_armci_fatal("no memory for the mutex of procedure calls");
 }
 

@@ -200,6 +200,34 @@ static void groups(void)
     ARMCI_Group_free(&half);
 }
 
+/* What a group NULL is, and what happens to a rank that is no member. */
+static void no_group(void)
+{
+    ARMCI_Group first, other;
+    void *base[1024] = { &first };
+    int rank = -1, size = -1, zero = 0;
+
+    CHECK_EQ(ARMCI_Group_rank(NULL, &rank), 0);
+    ARMCI_Group_size(NULL, &size);
+    CHECK(rank == me && size == nproc, "rank %d of %d", rank, size);
+    CHECK_EQ(ARMCI_Absolute_id(NULL, nproc - 1), nproc - 1);
+    ARMCI_Group_set_default(NULL);
+    ARMCI_Group_create_child(1, &zero, &first, NULL);
+    CHECK_EQ(ARMCI_Group_rank(&first, &rank), me == 0 ? 0 : FAIL);
+    CHECK_EQ(ARMCIX_Group_dup(&first, &other), me == 0 ? 0 : FAIL);
+    CHECK_EQ(other.size, me == 0);
+    ARMCI_Group_free(&other);
+    CHECK_EQ(ARMCIX_Group_split(&first, 1, 0, &other), me == 0 ? 0 : FAIL);
+    CHECK_EQ(other.rank, me == 0 ? 0 : -1);
+    ARMCI_Group_free(&other);
+    CHECK_EQ(ARMCI_Malloc_group(base, 8, &first), me == 0 ? 0 : FAIL);
+    CHECK_EQ(ARMCI_Free_group(base[0], &first), me == 0 ? 0 : FAIL);
+    armci_exchange_address_grp(base, 1, &first);
+    ARMCI_GroupFence(&first);
+    armci_msg_group_barrier(&first);
+    ARMCI_Group_free(&first);
+}
+
 static void domains(void)
 {
     const int ours = armci_domain_my_id(ARMCI_DOMAIN_SMP);
@@ -230,6 +258,7 @@ int main(int argc, char **argv)
     one_makes();
     local_memory();
     groups();
+    no_group();
     domains();
     /* ARMCI ends, and begins once more */
     ARMCI_Barrier();

@@ -79,6 +79,7 @@ static void swap_lock(void)
 /* Data of the mutex's own host need no fence; counts differ, also 0. */
 static void mutexes(void)
 {
+    CHECK_EQ(ARMCI_Create_mutexes(me == nproc - 1 ? -1 : 1), FAIL); /* on every rank */
     CHECK_EQ(ARMCI_Create_mutexes(me % 2 == 0 ? 2 : 0), 0);
     CHECK(ARMCI_Create_mutexes(1) != 0, "a second set");
     clear();
@@ -102,8 +103,9 @@ static void mutexes(void)
 
 static void mutex_sets(void)
 {
-    ARMCI_Group world;
+    ARMCI_Group world, first;
     armcix_mutex_hdl_t set;
+    int zero = 0;
 
     clear();
     ARMCI_Group_get_world(&world);
@@ -121,6 +123,14 @@ static void mutex_sets(void)
     ARMCI_Barrier();
     CHECK_EQ(ARMCI_GetValueLong(words(nproc - 1), nproc - 1), TURNS / 10 * nproc);
     CHECK_EQ(ARMCIX_Destroy_mutexes_hdl(set), 0);
+    CHECK(ARMCIX_Create_mutexes_hdl(me == 0 ? -1 : 1, NULL) == NULL, "a negative count");
+    ARMCI_Group_create(1, &zero, &first);
+    set = ARMCIX_Create_mutexes_hdl(1, &first);
+    CHECK((set != NULL) == (me == 0), "a set of rank 0 alone: %p", (void *)set);
+    if (set != NULL)
+        ARMCIX_Lock_hdl(set, 0, 0), ARMCIX_Unlock_hdl(set, 0, 0);
+    CHECK_EQ(ARMCIX_Destroy_mutexes_hdl(set), me == 0 ? 0 : FAIL);
+    ARMCI_Group_free(&first);
 }
 
 /* A ring: data, then the notification, which is waited for once each. */
@@ -184,8 +194,8 @@ static void put_without_flag(void)
              FAIL);
     CHECK_EQ(ARMCI_Put_flag(data, base[right], 8, (int *)(words(right) + 400), 1, nproc), FAIL5);
     ARMCI_Barrier();
-    CHECK(words(me)[0] == 0 && words(me)[2] == 0 && words(me)[400] == 0, "%ld %ld %ld", words(me)[0],
-          words(me)[2], words(me)[400]);
+    CHECK(words(me)[0] == 0 && words(me)[2] == 0 && words(me)[400] == 0, "%ld %ld %ld",
+          words(me)[0], words(me)[2], words(me)[400]);
     ARMCI_Barrier();
     CHECK_EQ(ARMCI_PutS_flag_dir(data, strides, base[right], strides, count, 1,
                                  (int *)(words(right) + 400), 5, right),

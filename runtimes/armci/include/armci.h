@@ -404,8 +404,8 @@ ARMCI_BOTH_(int, Rmw, (int op, void *ploc, void *prem, int value, int proc));
  * ARMCI_Create_mutexes, ARMCI_Destroy_mutexes - make and free the mutexes that ARMCI_Lock takes.
  * count     mutexes that the caller hosts, 0 or more; may differ between ranks
  * Context   collective over the world; one set at a time
- * Returns   0; FAIL: a negative count, a set exists already, or (Destroy) none exists; FAIL2: no
- *           memory
+ * Returns   0; FAIL: a negative count of some rank, a set exists already, or (Destroy) none exists;
+ *           FAIL2: a rank has no memory
  */
 ARMCI_BOTH_(int, Create_mutexes, (int count));
 ARMCI_BOTH_(int, Destroy_mutexes, (void));
@@ -476,7 +476,7 @@ void ARMCI_Memdt(armci_meminfo_t *meminfo, long offset);
 void armci_write_strided(void *ptr, int stride_levels, int stride_arr[], int count[], char *buf);
 void armci_read_strided(void *ptr, int stride_levels, int stride_arr[], int count[], char *buf);
 
-/* --- groups (ARMCI interface: processor groups) --- */
+/* --- groups (ARMCI interface: processor groups); a group NULL is the world --- */
 
 /**
  * ARMCI_Group_create, ARMCI_Group_create_child - make a group of n ranks.

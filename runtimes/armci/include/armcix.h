@@ -20,7 +20,7 @@ extern "C" {
  *           empty group
  * key       orders the ranks in the new group; equal keys: as in parent
  * Context   collective over parent
- * Returns   0
+ * Returns   0; FAIL and an empty group to a caller that is no member of parent
  */
 int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *group_out);
 int ARMCIX_Group_dup(ARMCI_Group *parent, ARMCI_Group *group_out);
@@ -32,7 +32,8 @@ typedef struct armcix_mutex_hdl_s *armcix_mutex_hdl_t;
  * count     mutexes that the caller hosts, 0 or more; may differ between members
  * group     NULL: the world
  * Context   collective over the group
- * Returns   the set, NULL on every member if one has no memory; Destroy: 0, FAIL for NULL
+ * Returns   the set; NULL on every member if one has no memory or a negative count, and for a
+ *           caller that is no member. Destroy: 0, FAIL for NULL
  */
 armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group *group);
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t set);
