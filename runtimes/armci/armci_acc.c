@@ -324,6 +324,14 @@ static int accumulate(const char *call, int op, void *scale, ARMCI_STRIDED_ARGS_
     return 0;
 }
 
+/* Returns rc. An operation that has succeeded is complete at the origin, and so on its handle. */
+static int noted(armci_hdl_t *handle, int rc)
+{
+    if (rc == 0)
+        aq_armci_note_operation(handle);
+    return rc;
+}
+
 int PARMCI_AccS(int op, void *scale, ARMCI_STRIDED_ARGS_)
 {
     return accumulate("ARMCI_AccS", op, scale, src_ptr, src_stride_arr, dst_ptr, dst_stride_arr,
@@ -333,9 +341,8 @@ AQ_ARMCI_TWIN(AccS);
 
 int PARMCI_NbAccS(int op, void *scale, ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
 {
-    (void)handle; /* complete at the origin when the call returns */
-    return PARMCI_AccS(op, scale, src_ptr, src_stride_arr, dst_ptr, dst_stride_arr, count,
-                       stride_levels, proc);
+    return noted(handle, accumulate("ARMCI_NbAccS", op, scale, src_ptr, src_stride_arr, dst_ptr,
+                                    dst_stride_arr, count, stride_levels, proc));
 }
 AQ_ARMCI_TWIN(NbAccS);
 
@@ -348,8 +355,8 @@ AQ_ARMCI_TWIN(Acc);
 int PARMCI_NbAcc(int op, void *scale, void *src, void *dst, int bytes, int proc,
                  armci_hdl_t *handle)
 {
-    (void)handle; /* complete at the origin when the call returns */
-    return PARMCI_Acc(op, scale, src, dst, bytes, proc);
+    return noted(handle,
+                 accumulate("ARMCI_NbAcc", op, scale, src, NULL, dst, NULL, &bytes, 0, proc));
 }
 AQ_ARMCI_TWIN(NbAcc);
 
@@ -382,7 +389,7 @@ static int send_list(int type, const void *scale, const armci_giov_t *giov, int 
 
 /* Sends the segments of a descriptor. A segment that is too long for a message goes as a section of
  * one run. */
-static void send_giov(int type, void *scale, const armci_giov_t *giov, int proc)
+static void send_giov(const char *call, int type, void *scale, const armci_giov_t *giov, int proc)
 {
     const size_t limit = gex_AM_MaxRequestMedium(aq_armci.tm, (gex_Rank_t)proc, NULL,
                                                  GEX_FLAG_AM_PREPARE_LEAST_ALLOC, 0);
@@ -392,14 +399,19 @@ static void send_giov(int type, void *scale, const armci_giov_t *giov, int proc)
             i += send_list(type, scale, giov, i, proc);
         return;
     }
-    for (int i = 0; i < giov->ptr_array_len; i++)
-        PARMCI_Acc(type, scale, giov->src_ptr_array[i], giov->dst_ptr_array[i], giov->bytes, proc);
+    for (int i = 0; i < giov->ptr_array_len; i++) {
+        int bytes = giov->bytes;
+
+        accumulate(call, type, scale, giov->src_ptr_array[i], NULL, giov->dst_ptr_array[i], NULL,
+                   &bytes, 0, proc);
+    }
 }
 
-int PARMCI_AccV(int op, void *scale, armci_giov_t darr[], int len, int proc)
+static int accumulate_lists(const char *call, int op, void *scale, armci_giov_t darr[], int len,
+                            int proc)
 {
-    const int type = check_op("ARMCI_AccV", op);
-    const int rc = aq_armci_check_giov("ARMCI_AccV", darr, len, proc);
+    const int type = check_op(call, op);
+    const int rc = aq_armci_check_giov(call, darr, len, proc);
     const struct aq_armci_peer *peer;
     struct adder adder;
 
@@ -409,23 +421,26 @@ int PARMCI_AccV(int op, void *scale, armci_giov_t darr[], int len, int proc)
     adder_begin(&adder, peer, type, scale);
     for (int i = 0; i < len; i++) {
         for (int k = 0; k < darr[i].ptr_array_len; k++) {
-            aq_armci_check_range("ARMCI_AccV", darr[i].dst_ptr_array[k], (size_t)darr[i].bytes,
-                                 proc);
+            aq_armci_check_range(call, darr[i].dst_ptr_array[k], (size_t)darr[i].bytes, proc);
             if (aq_armci_is_local(peer))
                 adder_add(&adder, darr[i].dst_ptr_array[k], darr[i].src_ptr_array[k],
                           (size_t)darr[i].bytes);
         }
         if (!aq_armci_is_local(peer))
-            send_giov(type, scale, &darr[i], proc);
+            send_giov(call, type, scale, &darr[i], proc);
     }
     adder_end(&adder);
     return 0;
+}
+
+int PARMCI_AccV(int op, void *scale, armci_giov_t darr[], int len, int proc)
+{
+    return accumulate_lists("ARMCI_AccV", op, scale, darr, len, proc);
 }
 AQ_ARMCI_TWIN(AccV);
 
 int PARMCI_NbAccV(int op, void *scale, armci_giov_t darr[], int len, int proc, armci_hdl_t *handle)
 {
-    (void)handle; /* complete at the origin when the call returns */
-    return PARMCI_AccV(op, scale, darr, len, proc);
+    return noted(handle, accumulate_lists("ARMCI_NbAccV", op, scale, darr, len, proc));
 }
 AQ_ARMCI_TWIN(NbAccV);

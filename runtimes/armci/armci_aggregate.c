@@ -99,7 +99,6 @@ static void append(struct aq_armci_batch *batch, void *local, void *remote, int 
 void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum aq_armci_way way,
                         int proc, void *local, void *remote, size_t bytes, bool is_value)
 {
-    aq_armci_check_range("an aggregate handle", remote, bytes, proc);
     if (aq_armci_is_local(&aq_armci.peers[proc])) {
         if (way == AQ_ARMCI_PUT)
             memmove(remote, local, bytes);
@@ -119,13 +118,14 @@ void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum 
         aq_armci_batch_start(handle, batch);
 }
 
-bool aq_armci_batch_run(armci_hdl_t *handle, enum aq_armci_way way, int proc, void *local,
-                        void *remote, int bytes)
+bool aq_armci_batch_run(const char *call, armci_hdl_t *handle, enum aq_armci_way way, int proc,
+                        void *local, void *remote, int bytes)
 {
     struct aq_armci_batch *batch = aq_armci_batch_of(handle);
 
     if (batch == NULL || bytes <= 0 || !aq_armci_is_proc(proc) || local == NULL || remote == NULL)
         return false;
+    aq_armci_check_range(call, remote, (size_t)bytes, proc);
     aq_armci_batch_add(handle, batch, way, proc, local, remote, (size_t)bytes, false);
     return true;
 }
@@ -135,6 +135,10 @@ void aq_armci_batch_section(armci_hdl_t *handle, struct aq_armci_batch *batch,
 {
     struct aq_armci_cursor at;
 
+    if (way == AQ_ARMCI_PUT)
+        aq_armci_check_section(section, section->dst, section->dst_stride, proc);
+    else
+        aq_armci_check_section(section, section->src, section->src_stride, proc);
     aq_armci_cursor_begin(&at, section);
     for (size_t run = 0; run < section->runs; run++) {
         if (way == AQ_ARMCI_PUT)

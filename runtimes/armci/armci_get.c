@@ -102,18 +102,21 @@ int PARMCI_NbGetS(ARMCI_STRIDED_ARGS_, armci_hdl_t *handle)
 }
 AQ_ARMCI_TWIN(NbGetS);
 
-static __attribute__((noinline)) int get_run_any(void *src, void *dst, int bytes, int proc)
+static __attribute__((noinline)) int get_run_any(const char *call, void *src, void *dst, int bytes,
+                                                 int proc)
 {
-    if (aq_armci_copied("ARMCI_Get", src, dst, src, bytes, proc) != NULL) {
+    if (aq_armci_copied(call, src, dst, src, bytes, proc) != NULL) {
         aq_armci_copy(dst, src, bytes);
         return 0;
     }
-    return get("ARMCI_Get", src, NULL, dst, NULL, &bytes, 0, proc);
+    return get(call, src, NULL, dst, NULL, &bytes, 0, proc);
 }
 
 int PARMCI_Get(void *src, void *dst, int bytes, int proc)
 {
-    return aq_armci_copied_word(src, dst, bytes, proc) ? 0 : get_run_any(src, dst, bytes, proc);
+    return aq_armci_copied_word(src, dst, bytes, proc)
+               ? 0
+               : get_run_any("ARMCI_Get", src, dst, bytes, proc);
 }
 AQ_ARMCI_TWIN(Get);
 
@@ -122,9 +125,11 @@ static __attribute__((noinline)) int get_run_any_nb(void *src, void *dst, int by
 {
     if (aq_armci_copied("ARMCI_NbGet", src, dst, src, bytes, proc) != NULL) {
         aq_armci_copy(dst, src, bytes);
+        aq_armci_note_operation(handle);
         return 0;
     }
-    if (handle != NULL && aq_armci_batch_run(handle, AQ_ARMCI_GET, proc, dst, src, bytes))
+    if (handle != NULL
+        && aq_armci_batch_run("ARMCI_NbGet", handle, AQ_ARMCI_GET, proc, dst, src, bytes))
         return 0;
     return get_nb("ARMCI_NbGet", src, NULL, dst, NULL, &bytes, 0, proc, handle);
 }
@@ -139,15 +144,17 @@ int PARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *handle)
 }
 AQ_ARMCI_TWIN(NbGet);
 
-#define GET_VALUE(name, type)                                                          \
-    type PARMCI_GetValue##name(void *src, int proc)                                    \
-    {                                                                                  \
-        type value;                                                                    \
-                                                                                       \
-        if (PARMCI_Get(src, &value, (int)sizeof(value), proc) != 0)                    \
-            aq_armci_fatal("ARMCI_GetValue" #name ": address %p, rank %d", src, proc); \
-        return value;                                                                  \
-    }                                                                                  \
+#define GET_VALUE(name, type)                                                           \
+    type PARMCI_GetValue##name(void *src, int proc)                                     \
+    {                                                                                   \
+        type value;                                                                     \
+                                                                                        \
+        if (AQ_UNLIKELY(src == NULL || !aq_armci_is_proc(proc)))                        \
+            aq_armci_check_target("ARMCI_GetValue" #name, src, proc);                   \
+        if (!aq_armci_copied_word(src, &value, (int)sizeof(value), proc))               \
+            get_run_any("ARMCI_GetValue" #name, src, &value, (int)sizeof(value), proc); \
+        return value;                                                                   \
+    }                                                                                   \
     AQ_ARMCI_TWIN(GetValue##name)
 
 GET_VALUE(Int, int);

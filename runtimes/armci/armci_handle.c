@@ -2,9 +2,10 @@
  * armci_handle.c - explicit handles, and the implicit one.
  *
  * A handle contains the number of a row of a table and the row's serial number. The first operation
- * of a handle that does not complete at once takes a row. The wait gives the row back, and leaves
- * the handle as it was before. A handle whose row has another serial number is complete: a barrier
- * completes all rows. An aggregate handle without a row has AGGREGATE as its serial number.
+ * of a handle that does not complete at once takes a row; in a debug build the first of any kind.
+ * The wait gives the row back, and leaves the handle as it was before. A handle whose row has
+ * another serial number is complete: a barrier completes all rows. An aggregate handle without a
+ * row has AGGREGATE as its serial number.
  *
  * Owns      the table; row 0 belongs to the implicit handle
  * Threads   the program's
@@ -136,10 +137,12 @@ static void add_part(armci_hdl_t *handle, int proc, gex_Event_t event, void *own
 
 void aq_armci_attach(armci_hdl_t *handle, int proc, gex_Event_t event, void *owned)
 {
-    if (event == GEX_EVENT_INVALID)
-        free(owned);
-    else
+    if (event != GEX_EVENT_INVALID) {
         add_part(handle, proc, event, owned);
+        return;
+    }
+    free(owned);
+    aq_armci_note_operation(handle);
 }
 
 void aq_armci_attach_owned(armci_hdl_t *handle, int proc, void *owned)
@@ -156,9 +159,9 @@ void aq_armci_complete_handles(void)
     }
 }
 
-/* Ends the job (debug build) if a program initialises a handle whose operations are under way: they
- * could not be waited for any more. Only the same handle counts, since the memory of a new handle
- * has any content. */
+/* Ends the job (debug build) if a program initialises a handle before it has waited for the
+ * operations: it could not any more. Whether they are complete depends on the conduit. Only the
+ * same handle counts, since the memory of a new handle has any content. */
 static void check_new(const char *call, const armci_hdl_t *handle)
 {
     const struct request *request;
@@ -192,6 +195,14 @@ struct aq_armci_batch *aq_armci_batch_of(armci_hdl_t *handle)
     }
     return request == NULL || !request->collects ? NULL : request->batch;
 }
+
+#if AQ_ARMCI_CHECKS
+void aq_armci_note_operation(armci_hdl_t *handle)
+{
+    if (handle != NULL && aq_armci_batch_of(handle) == NULL)
+        find_or_take(handle);
+}
+#endif
 
 void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t *handle)
 {

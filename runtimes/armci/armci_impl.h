@@ -110,6 +110,8 @@ extern struct aq_armci_job aq_armci;
 void aq_armci_fatal(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 /* Ends the job unless ARMCI runs and proc is a rank of it. */
 void aq_armci_check_proc(const char *call, int proc);
+/* The same, and for an address that is NULL: for calls that return a value and no code. */
+void aq_armci_check_target(const char *call, const void *remote, int proc);
 
 static inline bool aq_armci_is_proc(int proc)
 {
@@ -150,6 +152,8 @@ void aq_armci_check_section(const struct aq_armci_section *section, const void *
                             const ptrdiff_t *strides, int proc);
 /* Prints that a rank does not exist, for a call that returns FAIL5. */
 void aq_armci_say_no_rank(const char *call, int proc);
+/* Notes that handle has an operation, complete or not: no ARMCI_INIT_HANDLE before a wait. */
+void aq_armci_note_operation(armci_hdl_t *handle);
 #else
 static inline void aq_armci_note_memory(void *ptr, size_t bytes)
 {
@@ -174,6 +178,10 @@ static inline void aq_armci_check_section(const struct aq_armci_section *section
 static inline void aq_armci_say_no_rank(const char *call, int proc)
 {
     (void)call, (void)proc;
+}
+static inline void aq_armci_note_operation(armci_hdl_t *handle)
+{
+    (void)handle;
 }
 #endif
 
@@ -269,13 +277,14 @@ void aq_armci_complete_handles(void);
 /* Returns the batch of an aggregate handle; NULL: it is another handle. */
 struct aq_armci_batch *aq_armci_batch_of(armci_hdl_t *handle);
 struct aq_armci_batch *aq_armci_batch_create(void);
-/* Adds a segment. local is used until the wait on the handle; if is_value, it is copied now. */
+/* Adds a segment, whose remote range the caller has checked. local is used until the wait on the
+ * handle; if is_value, it is copied now. */
 void aq_armci_batch_add(armci_hdl_t *handle, struct aq_armci_batch *batch, enum aq_armci_way way,
                         int proc, void *local, void *remote, size_t bytes, bool is_value);
 /* Adds a contiguous transfer. Returns false if the handle is not an aggregate one, or an argument
  * is wrong. */
-bool aq_armci_batch_run(armci_hdl_t *handle, enum aq_armci_way way, int proc, void *local,
-                        void *remote, int bytes);
+bool aq_armci_batch_run(const char *call, armci_hdl_t *handle, enum aq_armci_way way, int proc,
+                        void *local, void *remote, int bytes);
 void aq_armci_batch_section(armci_hdl_t *handle, struct aq_armci_batch *batch,
                             enum aq_armci_way way, int proc,
                             const struct aq_armci_section *section);

@@ -48,6 +48,13 @@ void aq_armci_check_proc(const char *call, int proc)
                        aq_armci.nproc - 1);
 }
 
+void aq_armci_check_target(const char *call, const void *remote, int proc)
+{
+    aq_armci_check_proc(call, proc);
+    if (remote == NULL)
+        aq_armci_fatal("%s: the address at rank %d is NULL", call, proc);
+}
+
 void armci_msg_abort(int code)
 {
     const int failing = (code & 0xff) == 0 ? 1 : code; /* a process's status has eight bits */

@@ -92,6 +92,7 @@ static void put_run_nb(const struct aq_armci_section *section, int proc, armci_h
 
     if (aq_armci_is_local(peer) || aq_armci_protocol.put == AQ_ARMCI_WAY_BUFFERED) {
         put_run(section, proc); /* complete when the call returns */
+        aq_armci_note_operation(handle);
         return;
     }
     aq_armci_check_range(section->call, section->dst, section->bytes, proc);
@@ -138,18 +139,21 @@ static __attribute__((noinline)) int put_nb(const char *call, ARMCI_STRIDED_ARGS
     return put_section_nb(&section, proc, handle);
 }
 
-static __attribute__((noinline)) int put_run_any(void *src, void *dst, int bytes, int proc)
+static __attribute__((noinline)) int put_run_any(const char *call, void *src, void *dst, int bytes,
+                                                 int proc)
 {
-    if (aq_armci_copied("ARMCI_Put", src, dst, dst, bytes, proc) != NULL) {
+    if (aq_armci_copied(call, src, dst, dst, bytes, proc) != NULL) {
         aq_armci_copy(dst, src, bytes);
         return 0;
     }
-    return put("ARMCI_Put", src, NULL, dst, NULL, &bytes, 0, proc);
+    return put(call, src, NULL, dst, NULL, &bytes, 0, proc);
 }
 
 int PARMCI_Put(void *src, void *dst, int bytes, int proc)
 {
-    return aq_armci_copied_word(src, dst, bytes, proc) ? 0 : put_run_any(src, dst, bytes, proc);
+    return aq_armci_copied_word(src, dst, bytes, proc)
+               ? 0
+               : put_run_any("ARMCI_Put", src, dst, bytes, proc);
 }
 AQ_ARMCI_TWIN(Put);
 
@@ -158,9 +162,11 @@ static __attribute__((noinline)) int put_run_any_nb(void *src, void *dst, int by
 {
     if (aq_armci_copied("ARMCI_NbPut", src, dst, dst, bytes, proc) != NULL) {
         aq_armci_copy(dst, src, bytes);
+        aq_armci_note_operation(handle);
         return 0;
     }
-    if (handle != NULL && aq_armci_batch_run(handle, AQ_ARMCI_PUT, proc, src, dst, bytes))
+    if (handle != NULL
+        && aq_armci_batch_run("ARMCI_NbPut", handle, AQ_ARMCI_PUT, proc, src, dst, bytes))
         return 0;
     return put_nb("ARMCI_NbPut", src, NULL, dst, NULL, &bytes, 0, proc, handle);
 }
@@ -240,21 +246,24 @@ AQ_ARMCI_TWIN(Put_flag);
 
 /* --- values, which are copied before the call returns --- */
 
-static int put_value_nb(void *value, size_t bytes, void *dst, int proc, armci_hdl_t *handle)
+static int put_value_nb(const char *call, void *value, size_t bytes, void *dst, int proc,
+                        armci_hdl_t *handle)
 {
     struct aq_armci_batch *batch = aq_armci_batch_of(handle);
     struct aq_armci_peer *peer;
 
     if (dst == NULL)
         return FAIL;
-    if (!aq_armci_is_proc(proc))
+    if (!aq_armci_is_proc(proc)) {
+        aq_armci_say_no_rank(call, proc);
         return FAIL5;
+    }
+    aq_armci_check_range(call, dst, bytes, proc);
     if (batch != NULL) {
         aq_armci_batch_add(handle, batch, AQ_ARMCI_PUT, proc, value, dst, bytes, true);
         return 0;
     }
     peer = aq_armci_order_after(proc);
-    aq_armci_check_range("ARMCI_NbPutValue", dst, bytes, proc);
     aq_armci_attach(handle, proc,
                     gex_RMA_PutNB(aq_armci.tm, (gex_Rank_t)proc, aq_armci_owner(peer, dst), value,
                                   bytes, GEX_EVENT_NOW, 0),
@@ -262,18 +271,20 @@ static int put_value_nb(void *value, size_t bytes, void *dst, int proc, armci_hd
     return 0;
 }
 
-#define PUT_VALUE(name, type)                                                          \
-    int PARMCI_PutValue##name(type value, void *dst, int proc)                         \
-    {                                                                                  \
-        if (dst == NULL || !aq_armci_is_proc(proc))                                    \
-            aq_armci_fatal("ARMCI_PutValue" #name ": address %p, rank %d", dst, proc); \
-        return PARMCI_Put(&value, dst, (int)sizeof(value), proc);                      \
-    }                                                                                  \
-    AQ_ARMCI_TWIN(PutValue##name);                                                     \
-    int PARMCI_NbPutValue##name(type value, void *dst, int proc, armci_hdl_t *handle)  \
-    {                                                                                  \
-        return put_value_nb(&value, sizeof(value), dst, proc, handle);                 \
-    }                                                                                  \
+#define PUT_VALUE(name, type)                                                                    \
+    int PARMCI_PutValue##name(type value, void *dst, int proc)                                   \
+    {                                                                                            \
+        if (AQ_UNLIKELY(dst == NULL || !aq_armci_is_proc(proc)))                                 \
+            aq_armci_check_target("ARMCI_PutValue" #name, dst, proc);                            \
+        if (aq_armci_copied_word(&value, dst, (int)sizeof(value), proc))                         \
+            return 0;                                                                            \
+        return put_run_any("ARMCI_PutValue" #name, &value, dst, (int)sizeof(value), proc);       \
+    }                                                                                            \
+    AQ_ARMCI_TWIN(PutValue##name);                                                               \
+    int PARMCI_NbPutValue##name(type value, void *dst, int proc, armci_hdl_t *handle)            \
+    {                                                                                            \
+        return put_value_nb("ARMCI_NbPutValue" #name, &value, sizeof(value), dst, proc, handle); \
+    }                                                                                            \
     AQ_ARMCI_TWIN(NbPutValue##name)
 
 PUT_VALUE(Int, int);

@@ -20,13 +20,13 @@ static void copy_segments(const armci_giov_t *giov)
         memmove(giov->dst_ptr_array[i], giov->src_ptr_array[i], (size_t)giov->bytes);
 }
 
-static void check_segments(enum aq_armci_way way, const armci_giov_t *giov, int proc)
+static void check_segments(const char *call, enum aq_armci_way way, const armci_giov_t *giov,
+                           int proc)
 {
     void **remote = way == AQ_ARMCI_PUT ? giov->dst_ptr_array : giov->src_ptr_array;
 
     for (int i = 0; i < giov->ptr_array_len; i++)
-        aq_armci_check_range(way == AQ_ARMCI_PUT ? "ARMCI_PutV" : "ARMCI_GetV", remote[i],
-                             (size_t)giov->bytes, proc);
+        aq_armci_check_range(call, remote[i], (size_t)giov->bytes, proc);
 }
 
 /* Starts the transfer of n segments. The lists stay unchanged until the event is complete. */
@@ -51,10 +51,10 @@ static void **copy_lists(const armci_giov_t *giov)
     return lists;
 }
 
-static int vector_blocking(enum aq_armci_way way, const armci_giov_t *darr, int len, int proc)
+static int vector_blocking(const char *call, enum aq_armci_way way, const armci_giov_t *darr,
+                           int len, int proc)
 {
-    const int rc =
-        aq_armci_check_giov(way == AQ_ARMCI_PUT ? "ARMCI_PutV" : "ARMCI_GetV", darr, len, proc);
+    const int rc = aq_armci_check_giov(call, darr, len, proc);
     struct aq_armci_peer *peer;
 
     if (rc != 0)
@@ -62,7 +62,7 @@ static int vector_blocking(enum aq_armci_way way, const armci_giov_t *darr, int 
     aq_armci_tick();
     peer = aq_armci_order_after(proc);
     for (int i = 0; i < len; i++) {
-        check_segments(way, &darr[i], proc);
+        check_segments(call, way, &darr[i], proc);
         if (aq_armci_is_local(peer))
             copy_segments(&darr[i]);
         else
@@ -84,23 +84,23 @@ static void batch_segments(armci_hdl_t *handle, struct aq_armci_batch *batch, en
                            false);
 }
 
-static int vector_nb(enum aq_armci_way way, const armci_giov_t *darr, int len, int proc,
-                     armci_hdl_t *handle)
+static int vector_nb(const char *call, enum aq_armci_way way, const armci_giov_t *darr, int len,
+                     int proc, armci_hdl_t *handle)
 {
     struct aq_armci_batch *batch = aq_armci_batch_of(handle);
-    const int rc =
-        aq_armci_check_giov(way == AQ_ARMCI_PUT ? "ARMCI_PutV" : "ARMCI_GetV", darr, len, proc);
+    const int rc = aq_armci_check_giov(call, darr, len, proc);
     struct aq_armci_peer *peer;
 
     if (rc != 0)
         return rc;
     peer = aq_armci_order_after(proc);
     for (int i = 0; i < len; i++) {
-        check_segments(way, &darr[i], proc);
+        check_segments(call, way, &darr[i], proc);
         if (batch != NULL) {
             batch_segments(handle, batch, way, &darr[i], proc);
         } else if (aq_armci_is_local(peer)) {
             copy_segments(&darr[i]);
+            aq_armci_note_operation(handle);
         } else {
             const size_t n = (size_t)darr[i].ptr_array_len;
             void **lists = copy_lists(&darr[i]);
@@ -115,24 +115,24 @@ static int vector_nb(enum aq_armci_way way, const armci_giov_t *darr, int len, i
 
 int PARMCI_PutV(armci_giov_t darr[], int len, int proc)
 {
-    return vector_blocking(AQ_ARMCI_PUT, darr, len, proc);
+    return vector_blocking("ARMCI_PutV", AQ_ARMCI_PUT, darr, len, proc);
 }
 AQ_ARMCI_TWIN(PutV);
 
 int PARMCI_GetV(armci_giov_t darr[], int len, int proc)
 {
-    return vector_blocking(AQ_ARMCI_GET, darr, len, proc);
+    return vector_blocking("ARMCI_GetV", AQ_ARMCI_GET, darr, len, proc);
 }
 AQ_ARMCI_TWIN(GetV);
 
 int PARMCI_NbPutV(armci_giov_t darr[], int len, int proc, armci_hdl_t *handle)
 {
-    return vector_nb(AQ_ARMCI_PUT, darr, len, proc, handle);
+    return vector_nb("ARMCI_NbPutV", AQ_ARMCI_PUT, darr, len, proc, handle);
 }
 AQ_ARMCI_TWIN(NbPutV);
 
 int PARMCI_NbGetV(armci_giov_t darr[], int len, int proc, armci_hdl_t *handle)
 {
-    return vector_nb(AQ_ARMCI_GET, darr, len, proc, handle);
+    return vector_nb("ARMCI_NbGetV", AQ_ARMCI_GET, darr, len, proc, handle);
 }
 AQ_ARMCI_TWIN(NbGetV);

@@ -6,11 +6,33 @@
 
 #include <unistd.h>
 
+/* Ranks that do not exist in calls that return a code: each prints a line in a debug build. */
+static int no_rank(void *ptr)
+{
+    int value = 1, one[1] = { 4 }, bad = 0;
+    void *list[1] = { &value };
+    armci_giov_t vector = { list, list, 4, 1 };
+    armci_hdl_t handle;
+
+    ARMCI_INIT_HANDLE(&handle);
+    bad += ARMCI_NbPut(&value, ptr, 4, nproc, &handle) != FAIL5;
+    bad += ARMCI_NbGetS(ptr, one, &value, one, one, 0, -1, &handle) != FAIL5;
+    bad += ARMCI_NbAcc(ARMCI_ACC_INT, &value, &value, ptr, 4, nproc, &handle) != FAIL5;
+    bad += ARMCI_NbGetV(&vector, 1, nproc, &handle) != FAIL5;
+    bad += ARMCI_NbAccV(ARMCI_ACC_INT, &value, &vector, 1, nproc, &handle) != FAIL5;
+    bad += ARMCI_NbPutValueInt(1, ptr, nproc, &handle) != FAIL5;
+    bad += ARMCI_PutS_flag_dir(&value, one, ptr, one, one, 0, ptr, 1, nproc) != FAIL5;
+    bad += ARMCI_Rmw(ARMCI_SWAP, &value, ptr, 1, nproc) != FAIL5;
+    return bad;
+}
+
 /* What a debug build notices. */
 static void broken_rule(const char *way, void **base)
 {
     int value = 0, strides[1] = { 16 }, count[2] = { 8, 5 };
     long words[10] = { 0 };
+    void *local[1] = { words }, *remote[1] = { (char *)base[0] + 60 };
+    armci_giov_t vector = { remote, local, 8, 1 };
     armci_hdl_t handle;
 
     ARMCI_INIT_HANDLE(&handle);
@@ -24,9 +46,15 @@ static void broken_rule(const char *way, void **base)
     } else if (strcmp(way, "handle") == 0) {
         ARMCI_NbGet(base[0], words, 8, 0, &handle);
         ARMCI_INIT_HANDLE(&handle);
+    } else if (strcmp(way, "aggregate") == 0) {
+        ARMCI_SET_AGGREGATE_HANDLE(&handle);
+        ARMCI_NbPutS(words, strides, base[0], strides, count, 1, 0, &handle);
+    } else if (strcmp(way, "list") == 0) {
+        ARMCI_NbGetV(&vector, 1, 0, &handle);
+    } else if (strcmp(way, "put-value") == 0) {
+        ARMCI_PutValueLong(1, remote[0], 0);
     } else if (strcmp(way, "no-rank") == 0) {
-        if (ARMCI_NbPut(&value, base[0], 4, nproc, &handle) == FAIL5)
-            exit(3);
+        exit(no_rank(base[0]) == 0 ? 3 : 4);
     }
 }
 
@@ -59,6 +87,8 @@ int main(int argc, char **argv)
             ARMCI_Lock(0, 0);
         else if (strcmp(way, "operation") == 0)
             ARMCI_Rmw(5, &nproc, base[0], 1, 0);
+        else if (strcmp(way, "value") == 0)
+            ARMCI_GetValueInt(base[0], nproc);
         else if (strcmp(way, "assertion") == 0)
             dassert(1, me < 0);
         else

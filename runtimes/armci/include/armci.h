@@ -376,7 +376,7 @@ ARMCI_BOTH_(int, WaitAll, (void));
 ARMCI_BOTH_(int, WaitProc, (int proc));
 
 /** ARMCI_INIT_HANDLE - makes an explicit handle, which no operation uses. A debug build ends the
- * job if operations of the handle are under way. */
+ * job if the handle has operations that no wait and no barrier has completed. */
 void ARMCI_INIT_HANDLE(armci_hdl_t *handle);
 
 /** ARMCI_SET_AGGREGATE_HANDLE, ARMCI_UNSET_AGGREGATE_HANDLE - the handle collects puts and gets to
