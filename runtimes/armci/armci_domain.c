@@ -5,8 +5,7 @@
  * they are not, each rank is a domain, since programs rely on consecutive ranks. Members of a
  * domain may load and store each other's memory at the addresses that ARMCI_Malloc returns.
  *
- * Owns      the tables of domains and their two communicators, between ARMCI_Init and
- *           ARMCI_Finalize
+ * Owns      the tables of domains, between ARMCI_Init and ARMCI_Finalize
  * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -18,7 +17,6 @@
 static int *domain_of; /* by rank */
 static int *first_of;  /* by domain; first_of[ndomains] is the number of ranks */
 static int ndomains;
-static MPI_Comm domain_comm = MPI_COMM_NULL, masters_comm = MPI_COMM_NULL;
 
 /* Numbers the domains in the order of their ranks. False: the ranks of a neighborhood are not
  * consecutive. */
@@ -57,30 +55,13 @@ void aq_armci_domains_start(void)
     }
     first_of[ndomains] = aq_armci.nproc;
     free(info);
-    MPI_Comm_split(aq_armci.comm, domain_of[aq_armci.me], aq_armci.me, &domain_comm);
-    MPI_Comm_split(aq_armci.comm,
-                   first_of[domain_of[aq_armci.me]] == aq_armci.me ? 0 : MPI_UNDEFINED, aq_armci.me,
-                   &masters_comm);
 }
 
 void aq_armci_domains_end(void)
 {
-    MPI_Comm_free(&domain_comm);
-    if (masters_comm != MPI_COMM_NULL)
-        MPI_Comm_free(&masters_comm);
     free(domain_of);
     free(first_of);
     domain_of = first_of = NULL;
-}
-
-MPI_Comm aq_armci_domain_comm(void)
-{
-    return domain_comm;
-}
-
-MPI_Comm aq_armci_masters_comm(void)
-{
-    return masters_comm;
 }
 
 static int checked(const char *call, int id)

@@ -4,7 +4,7 @@
  * Only the members take part in making a group. A rank that is no member returns without waiting,
  * with a group that it is not in.
  *
- * Owns      the world group and the default group
+ * Owns      the world group and the default group. The scopes of a group: armci_scope.c
  * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -65,12 +65,14 @@ void aq_armci_groups_start(void)
     for (int p = 0; p < aq_armci.nproc; p++)
         members[p] = p;
     fill(&world, aq_armci.comm, members, aq_armci.nproc);
+    aq_armci_scopes_add(aq_armci.comm, members, aq_armci.nproc);
     default_group = world;
     free(members);
 }
 
 void aq_armci_groups_end(void)
 {
+    aq_armci_scopes_end();
     release(&world);
 }
 
@@ -98,6 +100,7 @@ void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *group_out,
     MPI_Group_free(&some);
     MPI_Group_free(&all);
     group_out->comm = comm;
+    aq_armci_scopes_add(comm, group_out->grp_to_abs, n);
 }
 
 void ARMCI_Group_create(int n, int *pid_list, ARMCI_Group *group_out)
@@ -109,8 +112,10 @@ void ARMCI_Group_free(ARMCI_Group *group)
 {
     if (group == NULL || group->grp_to_abs == NULL || group->comm == aq_armci.comm)
         return;
-    if (group->comm != MPI_COMM_NULL)
+    if (group->comm != MPI_COMM_NULL) {
+        aq_armci_scopes_remove(group->comm);
         MPI_Comm_free(&group->comm);
+    }
     release(group);
 }
 
@@ -164,6 +169,7 @@ static void from_comm(MPI_Comm comm, ARMCI_Group *group_out)
     members = table_of(n);
     aq_armci_mpi_allgather(&aq_armci.me, members, (int)sizeof(int), comm);
     fill(group_out, comm, members, n);
+    aq_armci_scopes_add(comm, members, n);
     free(members);
 }
 

@@ -383,6 +383,12 @@ int aq_armci_malloc(void *ptr_arr[], armci_size_t bytes, MPI_Comm comm, const in
 int aq_armci_free(void *ptr, MPI_Comm comm);
 void aq_armci_forget_memory(void); /* frees all allocations; for ARMCI_Finalize */
 
+/* The world of ARMCI; before ARMCI_Init that of MPI. */
+static inline MPI_Comm aq_armci_world_comm(void)
+{
+    return aq_armci.running ? aq_armci.comm : MPI_COMM_WORLD;
+}
+
 void aq_armci_groups_start(void);
 void aq_armci_groups_end(void);
 /* Returns group, or the world if group is NULL. */
@@ -390,11 +396,15 @@ const ARMCI_Group *aq_armci_group(const ARMCI_Group *group);
 
 void aq_armci_domains_start(void);
 void aq_armci_domains_end(void);
-/* The communicators of the caller's domain, of the first ranks of all domains, of a scope.
- * MPI_COMM_NULL: the caller is no member. */
-MPI_Comm aq_armci_domain_comm(void);
-MPI_Comm aq_armci_masters_comm(void);
-MPI_Comm aq_armci_scope_comm(int scope);
+
+/* Makes the scopes of the n ranks of comm, whose world ranks are members[]; collective over comm.
+ * remove: before comm is freed. end: removes those of all groups. */
+void aq_armci_scopes_add(MPI_Comm comm, const int *members, int n);
+void aq_armci_scopes_remove(MPI_Comm comm);
+void aq_armci_scopes_end(void);
+/* The communicator of a scope within comm, that of the world or of a group. MPI_COMM_NULL: the
+ * caller is no member. */
+MPI_Comm aq_armci_scope_comm(int scope, MPI_Comm comm);
 
 void aq_armci_mutexes_end(void);
 void aq_armci_gpc_end(void);

@@ -107,12 +107,6 @@ void aq_armci_mpi_allgather(const void *local, void *all, int bytes, MPI_Comm co
     aq_armci_mpi_wait(&request);
 }
 
-/* The world of ARMCI; before ARMCI_Init that of MPI. */
-static MPI_Comm world_comm(void)
-{
-    return aq_armci.running ? aq_armci.comm : MPI_COMM_WORLD;
-}
-
 __attribute__((weak)) void armci_msg_init(int *argc, char ***argv)
 {
     aq_armci_mpi_start(MPI_THREAD_SINGLE, argc, argv);
@@ -205,7 +199,7 @@ void armci_msg_snd(int tag, void *buf, int len, int to)
         send_to_self(tag, buf, len);
         return;
     }
-    MPI_Isend(buf, len, MPI_BYTE, to, tag, world_comm(), &request);
+    MPI_Isend(buf, len, MPI_BYTE, to, tag, aq_armci_world_comm(), &request);
     aq_armci_mpi_wait(&request);
 }
 
@@ -217,7 +211,7 @@ static int receive(int tag, void *buf, int buflen, int *msglen, int from)
     int is_done = 0, len = 0;
     unsigned step = 0;
 
-    MPI_Irecv(buf, buflen, MPI_BYTE, from, tag, world_comm(), &request);
+    MPI_Irecv(buf, buflen, MPI_BYTE, from, tag, aq_armci_world_comm(), &request);
     for (;;) {
         MPI_Test(&request, &is_done, &status);
         if (is_done)
@@ -281,7 +275,7 @@ static void broadcast(void *buf, int len, int root, MPI_Comm comm)
 
 void armci_msg_brdcst(void *buf, int len, int root)
 {
-    broadcast(buf, len, root, world_comm());
+    broadcast(buf, len, root, aq_armci_world_comm());
 }
 
 void armci_msg_bcast(void *buf, int len, int root)
@@ -307,65 +301,60 @@ static int translate(MPI_Comm from, int rank, MPI_Comm to)
  * a domain may be. */
 static int rank_in(MPI_Comm comm, int world_rank)
 {
-    const int rank = translate(world_comm(), world_rank, comm);
+    const int rank = translate(aq_armci_world_comm(), world_rank, comm);
 
     return rank == MPI_UNDEFINED ? 0 : rank;
 }
 
-MPI_Comm aq_armci_scope_comm(int scope)
+static void broadcast_scope(int scope, void *buf, int len, int root, MPI_Comm comm)
 {
-    switch (scope) {
-    case SCOPE_NODE:
-    case 1: /* ARMCI-MPI's number; as below */
-        return aq_armci_domain_comm();
-    case SCOPE_MASTERS:
-    case 2:
-        return aq_armci_masters_comm();
-    default:
-        return world_comm();
-    }
+    const MPI_Comm of = aq_armci_scope_comm(scope, comm);
+
+    if (of != MPI_COMM_NULL)
+        broadcast(buf, len, rank_in(of, root), of);
 }
 
 void armci_msg_bcast_scope(int scope, void *buf, int len, int root)
 {
-    const MPI_Comm comm = aq_armci_scope_comm(scope);
+    broadcast_scope(scope, buf, len, root, aq_armci_world_comm());
+}
 
-    if (comm != MPI_COMM_NULL)
-        broadcast(buf, len, rank_in(comm, root), comm);
+static void group_broadcast(const char *call, int scope, void *buf, int len, int root,
+                            const ARMCI_Group *group)
+{
+    if (root < 0 || root >= aq_armci.nproc || group->abs_to_grp[root] < 0)
+        aq_armci_fatal("%s: rank %d is not in the group", call, root);
+    broadcast_scope(scope, buf, len, root, group->comm);
 }
 
 void armci_msg_group_bcast_scope(int scope, void *buf, int len, int root, ARMCI_Group *group)
 {
-    const ARMCI_Group *of = aq_armci_group(group);
-
-    (void)scope; /* all of the group */
-    if (root < 0 || root >= aq_armci.nproc || of->abs_to_grp[root] < 0)
-        aq_armci_fatal("armci_msg_group_bcast_scope: rank %d is not in the group", root);
-    broadcast(buf, len, of->abs_to_grp[root], of->comm);
+    group_broadcast("armci_msg_group_bcast_scope", scope, buf, len, root, aq_armci_group(group));
 }
 
 void armci_msg_clus_brdcst(void *buf, int len)
 {
-    broadcast(buf, len, 0, aq_armci_domain_comm());
+    broadcast(buf, len, 0, aq_armci_scope_comm(SCOPE_NODE, aq_armci_world_comm()));
 }
 
 void armci_grp_clus_brdcst(void *buf, int len, int grp_master, int grp_clus_nproc,
                            ARMCI_Group *group)
 {
     (void)grp_clus_nproc;
-    armci_msg_group_bcast_scope(SCOPE_NODE, buf, len, grp_master, group);
+    group_broadcast("armci_grp_clus_brdcst", SCOPE_NODE, buf, len, grp_master,
+                    aq_armci_group(group));
 }
 
 /* --- trees --- */
 
 static int world_rank_of(MPI_Comm comm, int i)
 {
-    return translate(comm, i, world_comm());
+    return translate(comm, i, aq_armci_world_comm());
 }
 
 void armci_msg_bintree(int scope, int *Root, int *Up, int *Left, int *Right)
 {
-    const MPI_Comm comm = aq_armci_scope_comm(scope);
+    const MPI_Comm comm = aq_armci_scope_comm(scope, aq_armci_world_comm());
     int me, n;
 
     *Root = 0;
@@ -397,7 +386,7 @@ static void exchange(void *ptr_arr[], int n, MPI_Comm comm)
 
 void armci_exchange_address(void *ptr_arr[], int n)
 {
-    exchange(ptr_arr, n, world_comm());
+    exchange(ptr_arr, n, aq_armci_world_comm());
 }
 
 void armci_exchange_address_grp(void *ptr_arr[], int n, ARMCI_Group *group)

@@ -100,7 +100,7 @@ static void reduce(void *x, int n, const char *op, int type, MPI_Comm comm)
 
 void armci_msg_gop_scope(int scope, void *x, int n, char *op, int type)
 {
-    reduce(x, n, op, type, aq_armci_scope_comm(scope));
+    reduce(x, n, op, type, aq_armci_scope_comm(scope, aq_armci_world_comm()));
 }
 
 /* Every rank gets the result; the interface asks for rank 0 only. */
@@ -116,8 +116,7 @@ void armci_msg_reduce(void *x, int n, char *op, int type)
 
 void armci_msg_group_gop_scope(int scope, void *x, int n, char *op, int type, ARMCI_Group *group)
 {
-    (void)scope; /* the whole group */
-    reduce(x, n, op, type, aq_armci_group(group)->comm);
+    reduce(x, n, op, type, aq_armci_scope_comm(scope, aq_armci_group(group)->comm));
 }
 
 #define GOP(prefix, type, word)                                                      \
@@ -194,7 +193,7 @@ static int winner(const struct bid *bids, int n, bool want_max, int type)
 
 void armci_msg_sel_scope(int scope, void *x, int n, char *op, int type, int contribute)
 {
-    const MPI_Comm comm = aq_armci_scope_comm(scope);
+    const MPI_Comm comm = aq_armci_scope_comm(scope, aq_armci_world_comm());
     struct bid own = { .contributes = contribute != 0 }, *bids;
     MPI_Request request;
     int size, best, bytes;

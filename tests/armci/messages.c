@@ -126,6 +126,64 @@ static void trees(void)
     CHECK_EQ(right, 2 * me + 2 < nproc ? 2 * me + 2 : -1);
 }
 
+/* The scopes of a group: its ranks in the caller's domain, and the first ones of all domains. */
+static void group_scopes(ARMCI_Group *group, int n, const int *members)
+{
+    const int own = armci_domain_my_id(ARMCI_DOMAIN_SMP), last = members[n - 1];
+    int same = 0, masters = 0, first = -1, x = me, y = me, z = me;
+    double sum[2] = { 1, 1 };
+
+    for (int i = 0; i < n; i++) {
+        const int domain = armci_domain_id(ARMCI_DOMAIN_SMP, members[i]);
+        int is_first = 1;
+
+        for (int k = 0; k < i; k++)
+            is_first &= armci_domain_id(ARMCI_DOMAIN_SMP, members[k]) != domain;
+        masters += is_first;
+        same += domain == own;
+        first = is_first && domain == own ? members[i] : first;
+    }
+    armci_msg_group_gop_scope(SCOPE_NODE, &sum[0], 1, (char *)"+", ARMCI_DOUBLE, group);
+    armci_msg_group_gop_scope(SCOPE_MASTERS, &sum[1], 1, (char *)"+", ARMCI_DOUBLE, group);
+    CHECK_EQ(sum[0], same);
+    CHECK_EQ(sum[1], me == first ? masters : 1);
+    armci_msg_group_bcast_scope(SCOPE_ALL, &x, sizeof(x), last, group);
+    CHECK_EQ(x, last);
+    armci_msg_group_bcast_scope(SCOPE_NODE, &y, sizeof(y), last, group);
+    armci_grp_clus_brdcst(&z, sizeof(z), last, same, group);
+    CHECK(y == (armci_domain_same_id(ARMCI_DOMAIN_SMP, last) ? last : first), "%d", y);
+    CHECK_EQ(z, y);
+    x = me;
+    armci_msg_group_bcast_scope(SCOPE_MASTERS, &x, sizeof(x), members[0], group);
+    CHECK_EQ(x, me == first ? members[0] : me);
+}
+
+static void scopes(void)
+{
+    ARMCI_Group group, same;
+    int members[1024], n = 0;
+    int node = 1, by_name = me;
+
+    for (int p = 0; p < nproc; p++)
+        members[n++] = p;
+    group_scopes(NULL, n, members);
+    if (nproc > 1)
+        n--; /* all but the first, in their order */
+    ARMCI_Group_create_child(n, members + nproc - n, &group, NULL);
+    if (me > 0 || nproc == 1) {
+        same = group;
+        group_scopes(&same, n, members + nproc - n);
+    } else {
+        armci_msg_group_gop_scope(SCOPE_NODE, &node, 1, (char *)"+", ARMCI_INT, &group);
+        CHECK_EQ(node, 1);
+    }
+    ARMCI_Group_free(&group);
+    armci_msg_clus_igop(&node, 1, (char *)"+");
+    CHECK_EQ(node, armci_domain_nprocs(ARMCI_DOMAIN_SMP, -1));
+    armci_msg_clus_brdcst(&by_name, sizeof(by_name));
+    CHECK_EQ(by_name, armci_domain_glob_proc_id(ARMCI_DOMAIN_SMP, -1, 0));
+}
+
 static void addresses(void)
 {
     void *all[1024] = { NULL };
@@ -184,6 +242,7 @@ int main(int argc, char **argv)
     bits();
     selection();
     trees();
+    scopes();
     addresses();
     iterator();
     usleep(1000);

@@ -90,6 +90,8 @@ for program in transfers handles memory sync messages programs; do
         check "$program, 3 ranks, $conduit" right $conduit 3 "./$program"
     done
 done
+check "messages, 4 ranks on 2 hosts in name, udp" \
+    right udp 4 env GASNET_SUPERNODE_MAXSIZE=2 ./messages
 check "sync, 4 ranks on 2 hosts in name, udp" \
     right udp 4 env GASNET_SUPERNODE_MAXSIZE=2 ./sync
 check "sync, 3 ranks, mpi, with threads" right mpi 3 ./sync threads

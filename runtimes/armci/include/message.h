@@ -5,7 +5,8 @@
  *
  *   len, buflen  bytes
  *   to, from, root  world ranks; before ARMCI_Init those of MPI_COMM_WORLD
- *   scope     SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS; a rank outside of the scope returns at once
+ *   scope     SCOPE_ALL, SCOPE_NODE or SCOPE_MASTERS, of the world or within a group; a rank
+ *             outside of the scope returns at once. Before ARMCI_Init only SCOPE_ALL has ranks
  *   x, n      n elements; reductions work in place, and every rank of the scope has the result
  *   op        one of + * max min absmax absmin or && land || lor & band | bor; the last eight and
  *             "or" are for integer types. absmax and absmin give the absolute value. Another word
@@ -38,7 +39,7 @@ extern "C" {
 
 #define SCOPE_ALL     333 /* everybody */
 #define SCOPE_NODE    337 /* the processes of the caller's domain */
-#define SCOPE_MASTERS 339 /* the lowest rank of each domain */
+#define SCOPE_MASTERS 339 /* the first rank of each domain */
 
 /* --- start and end --- */
 
@@ -94,7 +95,7 @@ void armci_msg_bintree(int scope, int *Root, int *Up, int *Left, int *Right);
 
 /**
  * armci_msg_bcast, armci_msg_brdcst, armci_msg_bcast_scope, armci_msg_group_bcast_scope - copy len
- * bytes from the root's buf to the buf of all ranks of the world, the scope, the group.
+ * bytes from the root's buf to the buf of all ranks of the world, the scope, the group's scope.
  * root      a world rank. A root outside of the scope stands for the scope's first rank; a root
  *           outside of the group ends the job
  */
@@ -114,7 +115,7 @@ void armci_msg_llgop(long long *x, int n, char *op);
 void armci_msg_fgop(float *x, int n, char *op);
 void armci_msg_dgop(double *x, int n, char *op);
 
-/** armci_msg_group_gop_scope, armci_msg_group_?gop - reduce over a group; scope is not used. */
+/** armci_msg_group_gop_scope, armci_msg_group_?gop - reduce over a scope of a group; all of it. */
 void armci_msg_group_gop_scope(int scope, void *x, int n, char *op, int type, ARMCI_Group *group);
 void armci_msg_group_igop(int *x, int n, char *op, ARMCI_Group *group);
 void armci_msg_group_lgop(long *x, int n, char *op, ARMCI_Group *group);
@@ -140,8 +141,8 @@ void armci_msg_clus_lgop(long *x, int n, char *op);
 void armci_msg_clus_llgop(long long *x, int n, char *op);
 void armci_msg_clus_dgop(double *x, int n, char *op);
 
-/** armci_grp_clus_brdcst - broadcast from world rank grp_master over the group; grp_clus_nproc is
- * not used. */
+/** armci_grp_clus_brdcst - broadcast over the group's ranks in the caller's domain, from world rank
+ * grp_master if it is one of them, else from the first; grp_clus_nproc is not used. */
 void armci_grp_clus_brdcst(void *buf, int len, int grp_master, int grp_clus_nproc,
                            ARMCI_Group *group);
 
