@@ -6,7 +6,7 @@
  *           have arrived
  * Threads   a handler may send to the sender of its message only, and may not run for long. So a
  *           thread of the library, started by the first registration, runs the functions and sends
- *           the results. It uses the state of this file only
+ *           the results. It uses the state of this file only, and the own rank's mutex
  * Owns      the calls of this rank, by number; the calls of other ranks, until they have run. All
  *           are under the mutex
  *
@@ -63,6 +63,7 @@ static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
 static struct incoming *gathering, *ready, **ready_end = &ready;
 static bool has_thread, must_stop;
 static pthread_t thread;
+static _Thread_local bool is_function; /* on the thread */
 
 /* --- fragments --- */
 
@@ -184,9 +185,15 @@ static void run(struct incoming *in, aq_gpc_fn_t function)
     free(in);
 }
 
+bool aq_armci_gpc_is_function(void)
+{
+    return is_function;
+}
+
 static void *serve(void *arg)
 {
     (void)arg;
+    is_function = true;
     pthread_mutex_lock(&mutex);
     for (;;) {
         struct incoming *in = ready;

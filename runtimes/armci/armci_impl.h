@@ -410,6 +410,8 @@ void aq_armci_mutexes_end(void);
 void aq_armci_gpc_end(void);
 /* The mutex that ARMCI_Gpc_lock takes. */
 void aq_armci_gpc_mutex_start(void);
+/* True on the thread that runs functions of ARMCI_Gpc_exec, beside the program's. */
+bool aq_armci_gpc_is_function(void);
 
 /* MPI operations; while the rank waits it makes progress for other ranks. */
 void aq_armci_mpi_wait(MPI_Request *request);

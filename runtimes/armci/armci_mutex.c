@@ -14,7 +14,8 @@
  * Fairness  if a queue and local contenders exist, the mutex goes to each in turn. The mutex is
  *           made free only if a contender is certain to take it: a free mutex would leave the queue
  *           unserved
- * Threads   the program's; the handlers run on it or on the service thread
+ * Threads   the program's; the handlers run on it or on the service thread. A function of
+ *           ARMCI_Gpc_exec takes its own rank's mutex on a thread of its own
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -399,6 +400,16 @@ static void destroy_set(struct armcix_mutex_hdl_s *set)
     free(set);
 }
 
+/* The mutex is not free. A function of ARMCI_Gpc_exec, on a thread beside the program's, leaves the
+ * program's ticks alone. */
+static void give_way(void)
+{
+    if (aq_armci_gpc_is_function())
+        sched_yield();
+    else
+        aq_armci_tick();
+}
+
 static bool lock(const char *call, struct armcix_mutex_hdl_s *set, int mutex, int proc,
                  bool try_only)
 {
@@ -408,7 +419,7 @@ static bool lock(const char *call, struct armcix_mutex_hdl_s *set, int mutex, in
         if (lock_remote(part, mutex, proc, try_only) != GRANTED)
             return false;
     } else if (!try_take(mutex_at(part, mutex))) {
-        aq_armci_tick();
+        give_way();
         if (try_only)
             return false;
         take(mutex_at(part, mutex));
@@ -423,7 +434,9 @@ static void unlock(const char *call, struct armcix_mutex_hdl_s *set, int mutex, 
     struct part *part = check_mutex(call, set, mutex, proc);
     int next;
 
-    if (aq_armci_is_local(aq_armci_order_after(proc)))
+    if (!aq_armci_gpc_is_function()) /* a function has put nothing */
+        aq_armci_order_after(proc);
+    if (aq_armci_is_local(&aq_armci.peers[proc]))
         next = give_for(part, mutex_at(part, mutex), aq_armci.me);
     else
         next = unlock_remote(part, mutex, proc);
@@ -533,18 +546,30 @@ void aq_armci_gpc_mutex_start(void)
         aq_armci_fatal("no memory for the mutex of procedure calls");
 }
 
+/* Ends the job if a function locks another rank than its own: the answers of other hosts are for
+ * the program's thread. */
+static void check_function(const char *call, int proc)
+{
+    if (aq_armci_gpc_is_function() && proc != aq_armci.me)
+        aq_armci_fatal("%s: a function at rank %d can lock that rank only, not %d", call,
+                       aq_armci.me, proc);
+}
+
 void ARMCI_Gpc_lock(int proc)
 {
+    check_function("ARMCI_Gpc_lock", proc);
     lock("ARMCI_Gpc_lock", gpc_set, 0, proc, false);
 }
 
 int ARMCI_Gpc_trylock(int proc)
 {
+    check_function("ARMCI_Gpc_trylock", proc);
     return lock("ARMCI_Gpc_trylock", gpc_set, 0, proc, true);
 }
 
 void ARMCI_Gpc_unlock(int proc)
 {
+    check_function("ARMCI_Gpc_unlock", proc);
     unlock("ARMCI_Gpc_unlock", gpc_set, 0, proc);
 }
 

@@ -60,6 +60,88 @@ static void calls(int handle)
     CHECK_EQ(ARMCI_Gpc_get_hlen() + ARMCI_Get_gpc_dlen(), 131072);
 }
 
+/* What a function and the programs of all ranks change under the lock of the function's rank. */
+static long *shared;
+
+static int count(int to, int from, void *hdr, int hlen, void *data, int dlen, void *rhdr, int rhlen,
+                 int *rhsize, void *rdata, int rdlen, int *rdsize, int rtype)
+{
+    long before;
+
+    (void)from, (void)hlen, (void)data, (void)dlen, (void)rhlen, (void)rdata, (void)rdlen;
+    (void)rdsize, (void)rtype;
+    if (*(int *)hdr % 2 == 0)
+        ARMCI_Gpc_lock(to);
+    else if (ARMCI_Gpc_trylock(to) == 0)
+        return GPC_PENDING;
+    before = *shared;
+    for (volatile int i = 0; i < 200; i++)
+        continue;
+    *shared = before + 1;
+    ARMCI_Gpc_unlock(to);
+    *(int *)rhdr = *(int *)hdr;
+    *rhsize = (int)sizeof(int);
+    return GPC_DONE;
+}
+
+/* A word that functions swap at rank 0: a spin lock for everybody. */
+static int swap(int to, int from, void *hdr, int hlen, void *data, int dlen, void *rhdr, int rhlen,
+                int *rhsize, void *rdata, int rdlen, int *rdsize, int rtype)
+{
+    static int word;
+
+    (void)from, (void)hlen, (void)data, (void)dlen, (void)rhlen, (void)rdata, (void)rdlen;
+    (void)rdsize, (void)rtype;
+    ARMCI_Gpc_lock(to);
+    *(int *)rhdr = word;
+    word = *(int *)hdr;
+    ARMCI_Gpc_unlock(to);
+    *rhsize = (int)sizeof(int);
+    return GPC_DONE;
+}
+
+static void add_under_lock(void *base)
+{
+    ARMCI_Gpc_lock(0);
+    ARMCI_PutValueLong(ARMCI_GetValueLong(base, 0) + 1, base, 0);
+    ARMCI_Gpc_unlock(0);
+}
+
+static void locks_in_functions(void **base)
+{
+    gpc_hdl_t later;
+    int counts, swaps, answer;
+
+    shared = base[me];
+    counts = ARMCI_Gpc_register((aq_gpc_any_t)count);
+    swaps = ARMCI_Gpc_register((aq_gpc_any_t)swap);
+    for (int i = 0; i < CALLS; i++) {
+        ARMCI_Gpc_exec(counts, 0, &i, sizeof(i), NULL, 0, &answer, sizeof(int), NULL, 0, &later);
+        add_under_lock(base[0]);
+        ARMCI_Gpc_wait(&later);
+        CHECK_EQ(answer, i);
+    }
+    for (int i = 0; i < CALLS / 5; i++) {
+        int taken = 1, free_again = 0;
+
+        do
+            ARMCI_Gpc_exec(swaps, 0, &taken, sizeof(int), NULL, 0, &answer, sizeof(int), NULL, 0,
+                           NULL);
+        while (answer != 0);
+        ARMCI_PutValueLong(ARMCI_GetValueLong((long *)base[0] + 1, 0) + 1, (long *)base[0] + 1, 0);
+        ARMCI_Fence(0);
+        ARMCI_Gpc_exec(swaps, 0, &free_again, sizeof(int), NULL, 0, &answer, sizeof(int), NULL, 0,
+                       NULL);
+        CHECK_EQ(answer, 1);
+    }
+    ARMCI_Barrier();
+    CHECK_EQ(ARMCI_GetValueLong(base[0], 0), 3L * CALLS * nproc);
+    CHECK_EQ(ARMCI_GetValueLong((long *)base[0] + 1, 0), CALLS / 5 * nproc);
+    ARMCI_Barrier();
+    ARMCI_Gpc_release(swaps);
+    ARMCI_Gpc_release(counts);
+}
+
 int main(int argc, char **argv)
 {
     void *base[1024];
@@ -74,8 +156,8 @@ int main(int argc, char **argv)
     all = __atomic_load_n(&sum, __ATOMIC_RELAXED);
     armci_msg_lgop(&all, 1, "+");
     CHECK_EQ(all, (CALLS + 1L) * nproc);
-    ARMCI_Malloc(base, sizeof(long));
-    *(long *)base[me] = 0;
+    ARMCI_Malloc(base, 2 * sizeof(long));
+    memset(base[me], 0, 2 * sizeof(long));
     ARMCI_Barrier();
     for (int i = 0; i < CALLS; i++) {
         if (i % 2 == 0)
@@ -88,6 +170,8 @@ int main(int argc, char **argv)
     }
     ARMCI_Barrier();
     CHECK_EQ(ARMCI_GetValueLong(base[0], 0), (long)CALLS * nproc);
+    ARMCI_Barrier();
+    locks_in_functions(base);
     ARMCI_Free(base[me]);
     ARMCI_Gpc_release(handle);
     return test_finish();

@@ -33,8 +33,9 @@ typedef struct {
  * rhdr, rhlen, rdata, rdlen  space for the result, bytes; sent back as a whole
  * rhsize, rdsize   the function stores how many bytes it has filled
  * rtype            GPC_INIT at the first call, GPC_PROBE at further ones
- * Context          a thread of the library, with all signals blocked. The function may work on the
- *                  memory of its process and call ARMCI_Gpc_translate(), nothing else of ARMCI
+ * Context          a thread of the library, with all signals blocked, beside the program's. The
+ *                  function may work on the memory of its process and call ARMCI_Gpc_translate(),
+ *                  and ARMCI_Gpc_lock, _trylock and _unlock for rank `to`; nothing else of ARMCI
  * Returns          GPC_DONE; GPC_PENDING to be called again
  */
 typedef int (*aq_gpc_fn_t)(int to, int from, void *hdr, int hlen, void *data, int dlen, void *rhdr,
@@ -84,7 +85,9 @@ int ARMCI_Gpc_test(gpc_hdl_t *nbh);
 void *ARMCI_Gpc_translate(void *ptr, int proc, int from);
 
 /** ARMCI_Gpc_lock, _trylock, _unlock - a mutex of rank proc, one for each rank. trylock returns 1
- * if the caller has it now, 0 if not. A rank that does not exist ends the job. */
+ * if the caller has it now, 0 if not. Functions run one after the other at a rank; one that locks
+ * it excludes the ranks' programs, too. A rank that does not exist ends the job, and so does one
+ * that is not the function's own in a function. */
 void ARMCI_Gpc_lock(int proc);
 int ARMCI_Gpc_trylock(int proc);
 void ARMCI_Gpc_unlock(int proc);
