@@ -4,8 +4,9 @@
  * A handle contains the number of a row of a table and the row's serial number. The first operation
  * of a handle that does not complete at once takes a row; in a debug build the first of any kind.
  * The wait gives the row back, and leaves the handle as it was before. A handle whose row has
- * another serial number is complete: a barrier completes all rows. An aggregate handle without a
- * row has AGGREGATE as its serial number.
+ * another serial number is complete: a barrier completes all rows. The serial number in an
+ * aggregate handle is negative, AGGREGATE without a row, so the handle stays one when a barrier has
+ * taken its row.
  *
  * Owns      the table; row 0 belongs to the implicit handle
  * Threads   the program's
@@ -14,6 +15,7 @@
  */
 #include "armci_impl.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +29,7 @@ struct part {
 };
 
 struct request {
-    int serial;
+    int serial; /* more than 0 */
     bool is_live;
     bool collects; /* belongs to an aggregate handle */
     int nparts, capacity;
@@ -54,6 +56,14 @@ static struct request *row_at(int row)
     return &table[row];
 }
 
+/* What a handle of the row contains. */
+static armci_hdl_t handle_of(int row)
+{
+    const struct request *request = &table[row];
+
+    return (armci_hdl_t){ row, request->collects ? -request->serial : request->serial };
+}
+
 /* Returns the row of a handle, or NULL if it has none. handle NULL: the row of the implicit
  * handle. */
 static struct request *find(const armci_hdl_t *handle)
@@ -61,28 +71,33 @@ static struct request *find(const armci_hdl_t *handle)
     if (handle == NULL)
         return row_at(0);
     if (handle->request < 1 || handle->request >= rows || !table[handle->request].is_live
-        || table[handle->request].serial != handle->serial)
+        || handle_of(handle->request).serial != handle->serial)
         return NULL;
     return &table[handle->request];
+}
+
+/* Gives the handle a row. */
+static struct request *take_row(armci_hdl_t *handle, bool collects)
+{
+    struct request *request;
+    int row = 1;
+
+    while (row < rows && table[row].is_live)
+        row++;
+    request = row_at(row);
+    request->is_live = true;
+    request->collects = collects;
+    request->serial = request->serial == INT_MAX ? 1 : request->serial + 1;
+    request->handle = handle;
+    *handle = handle_of(row);
+    return request;
 }
 
 static struct request *find_or_take(armci_hdl_t *handle)
 {
     struct request *request = find(handle);
-    int row = 1;
 
-    if (request != NULL)
-        return request;
-    while (row < rows && table[row].is_live)
-        row++;
-    request = row_at(row);
-    request->is_live = true;
-    request->collects = false;
-    request->serial++;
-    handle->request = row;
-    handle->serial = request->serial;
-    request->handle = handle;
-    return request;
+    return request != NULL ? request : take_row(handle, false);
 }
 
 static void finish_parts(struct request *request, int first, int end)
@@ -111,7 +126,7 @@ static void give_row(armci_hdl_t *handle, struct request *request)
 
 static void start_collected(int row)
 {
-    armci_hdl_t handle = { row, table[row].serial };
+    armci_hdl_t handle = handle_of(row);
 
     if (table[row].is_live && table[row].collects)
         aq_armci_batch_start(&handle, table[row].batch);
@@ -187,9 +202,8 @@ struct aq_armci_batch *aq_armci_batch_of(armci_hdl_t *handle)
 {
     struct request *request = handle == NULL ? NULL : find(handle);
 
-    if (request == NULL && handle != NULL && handle->request == 0 && handle->serial == AGGREGATE) {
-        request = find_or_take(handle);
-        request->collects = true;
+    if (request == NULL && handle != NULL && handle->serial < 0) {
+        request = take_row(handle, true);
         if (request->batch == NULL)
             request->batch = aq_armci_batch_create();
     }
@@ -216,6 +230,7 @@ void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t *handle)
     if (find(handle) != NULL) {
         start_collected(handle->request);
         table[handle->request].collects = false;
+        *handle = handle_of(handle->request);
     } else {
         *handle = (armci_hdl_t){ 0, 0 };
     }

@@ -5,6 +5,8 @@
  */
 #include "armci_test.h"
 
+#include "armcix.h"
+
 #define N 2000 /* elements that peers put into; one more belongs to its rank alone */
 
 static void *base[1024];
@@ -175,6 +177,34 @@ static void aggregate_handles(void)
     ARMCI_Barrier();
 }
 
+/* A barrier sends what was collected and completes it; the handle goes on collecting. */
+static void aggregate_after_barrier(void)
+{
+    const long before = ARMCIX_Counter("aggregated");
+    armci_hdl_t handle;
+    double values[N];
+
+    set_own(-1);
+    ARMCI_INIT_HANDLE(&handle);
+    ARMCI_SET_AGGREGATE_HANDLE(&handle);
+    for (int i = 0; i < N; i++) {
+        values[i] = me * 10000.0 + i;
+        ARMCI_NbPut(&values[i], remote_addr(right) + i, sizeof(double), right, &handle);
+        if (i % (N / 4) == N / 8)
+            ARMCI_Barrier();
+    }
+    ARMCI_Barrier();
+    for (int i = 0; i < N; i++)
+        CHECK(ours[i] == from_left(i), "aggregate: element %d is %g", i, ours[i]);
+    CHECK_EQ(ARMCIX_Counter("aggregated") - before, ARMCI_Same_node(right) ? 0 : N);
+    CHECK_EQ(ARMCI_Wait(&handle), 0);
+    ARMCI_UNSET_AGGREGATE_HANDLE(&handle);
+    ARMCI_NbPut(&values[0], remote_addr(right), sizeof(double), right, &handle);
+    CHECK_EQ(ARMCI_Wait(&handle), 0);
+    CHECK_EQ(ARMCIX_Counter("aggregated") - before, ARMCI_Same_node(right) ? 0 : N);
+    ARMCI_Barrier();
+}
+
 static int length_of(int i, int shift)
 {
     if (i < 100)
@@ -242,6 +272,7 @@ int main(int argc, char **argv)
     several_on_one();
     implicit_handle();
     aggregate_handles();
+    aggregate_after_barrier();
     for (int shift = 0; shift < 3; shift++)
         segments_of_different_lengths(shift);
     values();

@@ -242,7 +242,7 @@ ARMCI_BOTH_(void, AllFence, (void));
 ARMCI_BOTH_(void, GroupFence, (ARMCI_Group * group));
 
 /** ARMCI_Barrier - complete the operations of all handles, fence all ranks, and wait for all ranks
- * of the world to do the same. Collective. */
+ * of the world to do the same. Aggregate handles go on collecting. Collective. */
 ARMCI_BOTH_(void, Barrier, (void));
 
 /** ARMCI_Access_begin, ARMCI_Access_end - loads and stores of the caller to its own memory, between
