@@ -69,6 +69,81 @@ static void explicit_handles(void)
     ARMCI_Barrier();
 }
 
+/* A value put with a handle each. */
+static void value_handles(void)
+{
+    static armci_hdl_t handles[N];
+
+    set_own(-1);
+    for (int i = 0; i < N; i++) {
+        ARMCI_INIT_HANDLE(&handles[i]);
+        CHECK_EQ(
+            ARMCI_NbPutValueDouble(me * 10000.0 + i, remote_addr(right) + i, right, &handles[i]),
+            0);
+    }
+    for (int i = 0; i < N; i++)
+        ARMCI_Wait(&handles[i]);
+    check_own("handles of values", from_left);
+}
+
+/* What nobody has waited for is complete after a barrier, and a wait returns. */
+static void waits_after_barrier(void)
+{
+    armci_hdl_t put, get;
+    double values[N], back[N];
+
+    set_own(-1);
+    for (int i = 0; i < N; i++)
+        values[i] = me * 10000.0 + i;
+    ARMCI_INIT_HANDLE(&put);
+    ARMCI_INIT_HANDLE(&get);
+    ARMCI_NbPut(values, remote_addr(right), sizeof(values), right, &put);
+    ARMCI_Barrier();
+    ARMCI_NbGet(remote_addr(left), back, sizeof(back), left, &get);
+    ARMCI_Barrier();
+    CHECK_EQ(ARMCI_Wait(&put), 0);
+    CHECK_EQ(ARMCI_Test(&get), 0);
+    CHECK_EQ(ARMCI_Wait(&get), 0);
+    for (int i = 0; i < N; i++)
+        CHECK(ours[i] == from_left(i) && back[i] == (left + nproc - 1) % nproc * 10000.0 + i,
+              "element %d is %g and %g", i, ours[i], back[i]);
+    ARMCI_NbPut(values, remote_addr(right), sizeof(values), right, &put); /* used again */
+    ARMCI_Wait(&put);
+    ARMCI_Barrier();
+}
+
+/* Each format of get and accumulate with an explicit and with the implicit handle. */
+static void formats(armci_hdl_t *handle)
+{
+    int strides[1] = { 2 * sizeof(double) }, count[2] = { sizeof(double), N / 2 };
+    double values[N], back[N], two = 2;
+    void *local[N / 2], *remote[N / 2];
+    armci_giov_t list = { local, remote, sizeof(double), N / 2 };
+
+    set_own(1);
+    for (int i = 0; i < N; i++)
+        values[i] = me + i;
+    for (int i = 0; i < N / 2; i++) {
+        local[i] = &values[2 * i + 1];
+        remote[i] = remote_addr(right) + 2 * i + 1;
+    }
+    CHECK_EQ(ARMCI_NbAccS(ARMCI_ACC_DBL, &two, values, strides, remote_addr(right), strides, count,
+                          1, right, handle),
+             0);
+    CHECK_EQ(ARMCI_NbAccV(ARMCI_ACC_DBL, &two, &list, 1, right, handle), 0);
+    ARMCI_Wait(handle);
+    ARMCI_Fence(right);
+    for (int i = 0; i < N / 2; i++)
+        local[i] = &back[2 * i + 1];
+    list = (armci_giov_t){ remote, local, sizeof(double), N / 2 };
+    CHECK_EQ(ARMCI_NbGetS(remote_addr(right), strides, back, strides, count, 1, right, handle), 0);
+    CHECK_EQ(ARMCI_NbGetV(&list, 1, right, handle), 0);
+    ARMCI_Wait(handle);
+    for (int i = 0; i < N; i++)
+        CHECK(back[i] == 1 + 2 * values[i], "element %d is %g", i, back[i]);
+    ARMCI_Barrier();
+}
+
 /* Several on one handle, of any kind; a barrier completes what nobody has waited for. */
 static void several_on_one(void)
 {
@@ -247,6 +322,10 @@ static void segments_of_different_lengths(int shift)
 
 static void values(void)
 {
+    const int three = 3;
+    armci_hdl_t handle;
+    int copy = 0;
+
     set_own(0);
     ARMCI_PutValueInt(-5, base[right], right);
     ARMCI_PutValueLong(1L << 40, remote_addr(right) + 1, right);
@@ -258,10 +337,25 @@ static void values(void)
     CHECK(ARMCI_GetValueDouble(remote_addr(right) + 3, right) == -3.25, "a double");
     ARMCI_Barrier();
     CHECK_EQ(*(int *)base[me], -5);
+    ARMCI_Barrier();
+    ARMCI_INIT_HANDLE(&handle);
+    CHECK_EQ(ARMCI_NbPutValueInt(7, base[right], right, &handle), 0);
+    CHECK_EQ(ARMCI_NbPutValueLong(-(1L << 40), remote_addr(right) + 1, right, &handle), 0);
+    CHECK_EQ(ARMCI_NbPutValueFloat(-0.5f, remote_addr(right) + 2, right, &handle), 0);
+    CHECK_EQ(ARMCI_NbPutValueInt(7, NULL, right, &handle), FAIL);
+    CHECK_EQ(ARMCI_NbPutValueInt(7, base[right], nproc, &handle), FAIL5);
+    ARMCI_Wait(&handle);
+    ARMCI_Barrier();
+    CHECK(*(int *)base[me] == 7 && *(float *)(void *)(ours + 2) == -0.5f, "values with a handle");
+    CHECK(*(long *)(void *)(ours + 1) == -(1L << 40), "a long with a handle");
+    CHECK_EQ(ARMCI_Put1(&three, &copy, sizeof(copy), me), 0);
+    CHECK_EQ(copy, 3);
 }
 
 int main(int argc, char **argv)
 {
+    armci_hdl_t handle;
+
     test_start(&argc, &argv);
     right = (me + 1) % nproc;
     left = (me + nproc - 1) % nproc;
@@ -269,6 +363,11 @@ int main(int argc, char **argv)
     ours = base[me];
     ours[N] = me + 0.5;
     explicit_handles();
+    value_handles();
+    waits_after_barrier();
+    ARMCI_INIT_HANDLE(&handle);
+    formats(&handle);
+    formats(NULL);
     several_on_one();
     implicit_handle();
     aggregate_handles();

@@ -200,6 +200,24 @@ static void groups(void)
     ARMCI_Group_free(&half);
 }
 
+/* The memory of devices is that of the host. */
+static void device_memory(void)
+{
+    void *base[1024], *grouped[1024];
+    long number = 0;
+
+    CHECK_EQ(ARMCI_Malloc_memdev(base, 64, "device"), 0);
+    CHECK_EQ(ARMCI_Malloc_group_memdev(grouped, 64, NULL, "device"), 0);
+    ARMCI_PutValueLong(me, base[(me + 1) % nproc], (me + 1) % nproc);
+    ARMCI_PutValueLong(me + 1, grouped[(me + 1) % nproc], (me + 1) % nproc);
+    ARMCI_Barrier();
+    ARMCI_Get(base[me], &number, sizeof(number), me);
+    CHECK_EQ(number, (me + nproc - 1) % nproc);
+    CHECK_EQ(*(long *)grouped[me], number + 1);
+    CHECK_EQ(ARMCI_Free_memdev(base[me]), 0);
+    CHECK_EQ(ARMCI_Free_group(grouped[me], NULL), 0);
+}
+
 /* What a group NULL is, and what happens to a rank that is no member. */
 static void no_group(void)
 {
@@ -246,6 +264,9 @@ static void domains(void)
     CHECK_EQ(armci_domain_nprocs(ARMCI_DOMAIN_SMP, -1),
              armci_domain_nprocs(ARMCI_DOMAIN_SMP, ours));
     CHECK(armci_domain_same_id(ARMCI_DOMAIN_SMP, me) && ARMCI_Same_node(me), "with oneself");
+    for (int p = 0; p < nproc; p++)
+        CHECK_EQ(armci_sameclusnode(p), ARMCI_Same_node(p));
+    CHECK_EQ(ARMCI_Uses_shm_grp(NULL), ARMCI_Uses_shm());
 }
 
 int main(int argc, char **argv)
@@ -259,6 +280,7 @@ int main(int argc, char **argv)
     local_memory();
     groups();
     no_group();
+    device_memory();
     domains();
     /* ARMCI ends, and begins once more */
     ARMCI_Barrier();

@@ -54,22 +54,28 @@ static void broadcasts(void)
     }
 }
 
-#define REDUCE(message, type)                                                              \
-    static void reduce_##message(void)                                                     \
-    {                                                                                      \
-        static const char *ops[] = { "+", "*", "max", "min", "absmax", "absmin" };         \
-        const type want[] = {                                                              \
-            (type)(nproc * (nproc - 1) / 2), 0, (type)(nproc - 1), 0, (type)(nproc - 1), 0 \
-        };                                                                                 \
-                                                                                           \
-        for (int op = 0; op < 6; op++) {                                                   \
-            type x[100];                                                                   \
-                                                                                           \
-            for (int i = 0; i < 100; i++)                                                  \
-                x[i] = (type)(op >= 4 ? -me : me);                                         \
-            armci_msg_##message##gop(x, 100, (char *)ops[op]);                             \
-            CHECK(x[0] == want[op] && x[99] == want[op], "%s of " #type, ops[op]);         \
-        }                                                                                  \
+#define REDUCE(message, type)                                                                    \
+    static void reduce_##message(void)                                                           \
+    {                                                                                            \
+        static const char *ops[] = { "+", "*", "max", "min", "absmax", "absmin" };               \
+        const type want[] = {                                                                    \
+            (type)(nproc * (nproc - 1) / 2), 0, (type)(nproc - 1), 0, (type)(nproc - 1), 0       \
+        };                                                                                       \
+                                                                                                 \
+        for (int op = 0; op < 6; op++) {                                                         \
+            type x[100];                                                                         \
+                                                                                                 \
+            for (int i = 0; i < 100; i++)                                                        \
+                x[i] = (type)(op >= 4 ? -me : me);                                               \
+            armci_msg_##message##gop(x, 100, (char *)ops[op]);                                   \
+            CHECK(x[0] == want[op] && x[99] == want[op], "%s of " #type, ops[op]);               \
+            x[0] = (type)me;                                                                     \
+            armci_msg_group_##message##gop(x, 1, (char *)"max", NULL);                           \
+            CHECK(x[0] == (type)(nproc - 1), "maximum of " #type " in a group");                 \
+            x[0] = 1;                                                                            \
+            armci_msg_clus_##message##gop(x, 1, (char *)"+");                                    \
+            CHECK(x[0] == (type)armci_domain_nprocs(ARMCI_DOMAIN_SMP, -1), "ranks of a domain"); \
+        }                                                                                        \
     }
 REDUCE(i, int)
 REDUCE(l, long)
@@ -90,6 +96,9 @@ static void bits(void)
     CHECK_EQ(z, 1);
     armci_msg_reduce(d, 2, (char *)"+", ARMCI_DOUBLE);
     CHECK(me != 0 || (d[0] == nproc && d[1] == 2 * nproc), "%g %g", d[0], d[1]);
+    d[0] = me;
+    armci_msg_reduce_scope(SCOPE_ALL, d, 1, (char *)"max", ARMCI_DOUBLE);
+    CHECK(me != 0 || d[0] == nproc - 1, "%g", d[0]);
     x = 1;
     armci_msg_gop_scope(SCOPE_NODE, &x, 1, (char *)"+", ARMCI_INT);
     CHECK_EQ(x, armci_domain_nprocs(ARMCI_DOMAIN_SMP, -1));
@@ -178,8 +187,6 @@ static void scopes(void)
         CHECK_EQ(node, 1);
     }
     ARMCI_Group_free(&group);
-    armci_msg_clus_igop(&node, 1, (char *)"+");
-    CHECK_EQ(node, armci_domain_nprocs(ARMCI_DOMAIN_SMP, -1));
     armci_msg_clus_brdcst(&by_name, sizeof(by_name));
     CHECK_EQ(by_name, armci_domain_glob_proc_id(ARMCI_DOMAIN_SMP, -1, 0));
 }
@@ -192,6 +199,10 @@ static void addresses(void)
     armci_exchange_address(all, nproc);
     CHECK(all[me] == (void *)all, "%p", all[me]);
     CHECK(all[(me + 1) % nproc] != NULL, "another's address");
+    memset(all, 0, sizeof(all));
+    all[me] = (void *)(all + me);
+    armci_exchange_address_grp(all, nproc, NULL);
+    CHECK(all[me] == (void *)(all + me) && all[nproc - 1] != NULL, "%p", all[me]);
 }
 
 static void iterator(void)
@@ -205,6 +216,7 @@ static void iterator(void)
         array[i / 6][i % 6] = (char)i;
     armci_stride_info_init(&info, &array[0][1], 1, strides, count);
     CHECK_EQ(armci_stride_info_size(&info), 4);
+    CHECK_EQ(armci_stride_info_count(&info), 4);
     for (; armci_stride_info_has_more(&info); armci_stride_info_next(&info), n++) {
         CHECK_EQ(armci_stride_info_pos(&info), n);
         CHECK_EQ(*(char *)armci_stride_info_seg_ptr(&info), 6 * n + 1);
@@ -226,6 +238,7 @@ int main(int argc, char **argv)
     double began;
 
     armci_msg_init(&argc, &argv);
+    armci_msg_init_comm(MPI_COMM_WORLD); /* nothing: MPI runs */
     me = armci_msg_me();
     nproc = armci_msg_nproc();
     armci_msg_barrier();

@@ -58,6 +58,7 @@ static void calls(int handle)
     CHECK_EQ(ARMCI_Gpc_exec(handle, 0, NULL, 4, NULL, 0, &answer[1], 4, NULL, 0, NULL), FAIL);
     CHECK_EQ(ARMCI_Gpc_exec(handle - 1, 0, &one, 4, NULL, 0, &answer[1], 4, NULL, 0, NULL), FAIL);
     CHECK_EQ(ARMCI_Gpc_get_hlen() + ARMCI_Get_gpc_dlen(), 131072);
+    CHECK_EQ(ARMCI_Get_gpc_hlen() + ARMCI_Gpc_get_dlen(), 131072);
 }
 
 /* What a function and the programs of all ranks change under the lock of the function's rank. */

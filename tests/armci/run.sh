@@ -41,14 +41,14 @@ right()
     [ $status = 0 ] && [ "$(grep -c "of $ranks right" "$work/run")" = "$ranks" ]
 }
 
-# status WAY STATUS: what one rank of codes ends with
+# status WAY STATUS [WORDS]: what one rank of codes ends with, and says
 status()
 {
     GASNET_CONDUIT=smp timeout -k 5 20 "$MPIRUN" -n 1 ./codes "$1" >"$work/run" 2>&1
     status=$?
     cat "$work/run"
     echo "exit status $status"
-    [ $status = "$2" ] && ! grep -q 'MPI_ABORT was called after\|MPI_Abort() .* after' "$work/run"
+    [ $status = "$2" ] && { [ $# -lt 3 ] || grep -q "$3" "$work/run"; } && ! grep -q 'MPI_ABORT was called after\|MPI_Abort() .* after' "$work/run"
 }
 
 # builds NAME: with the shared library
@@ -194,7 +194,11 @@ check "the value of a rank that does not exist" ends value 1 \
     'ARMCI_GetValueInt: there is no rank 3; there are 0 to 2'
 check "a failed assertion" ends assertion - 'assertion failed: me < 0'
 builds codes
-check "a failed assertion whose code is 256" status assertion 1
+check "a failed assertion whose code is 256" status assertion 1 '^code 256'
+check "dassertp" status printed 255 '^of 0'
+check "dassert1" status value 8 '^value 8'
+check "armci_die" status die 5 '^enough'
+check "armci_die2" status die2 6 '^enough (6, 7)'
 check "armci_msg_abort(0) before ARMCI_Init" status before 1
 check "ARMCI_Error after MPI_Finalize" status after 9
 check "ARMCI_Init_thread starts MPI for threads" status threads 0

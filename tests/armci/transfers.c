@@ -303,6 +303,28 @@ static void overlapping_adds(void)
     ARMCI_Barrier();
 }
 
+/* The same of the calls with a handle; vector has no sources. */
+static void return_codes_nb(armci_giov_t *vector)
+{
+    int count[2] = { 8, 1 }, negative[1] = { -1 }, stride[1] = { 8 };
+    double x = 0, one = 1;
+    armci_hdl_t handle;
+
+    ARMCI_INIT_HANDLE(&handle);
+    CHECK_EQ(ARMCI_NbPut(&x, NULL, 8, me, &handle), FAIL);
+    CHECK_EQ(ARMCI_NbGet(base[me], &x, -1, me, &handle), FAIL3);
+    CHECK_EQ(ARMCI_NbPut(&x, base[me], 8, -1, &handle), FAIL5);
+    CHECK_EQ(ARMCI_NbAcc(ARMCI_ACC_DBL, &one, NULL, base[me], 8, me, &handle), FAIL);
+    CHECK_EQ(ARMCI_NbPutS(&x, NULL, base[me], stride, count, 1, me, &handle), FAIL2);
+    CHECK_EQ(ARMCI_NbGetS(base[me], stride, &x, stride, negative, 0, me, &handle), FAIL3);
+    CHECK_EQ(ARMCI_NbAccS(ARMCI_ACC_DBL, &one, &x, stride, base[me], stride, count, 9, me, &handle),
+             FAIL4);
+    CHECK_EQ(ARMCI_NbPutV(vector, 1, me, &handle), FAIL2);
+    CHECK_EQ(ARMCI_NbGetV(vector, -1, me, &handle), FAIL);
+    CHECK_EQ(ARMCI_NbAccV(ARMCI_ACC_DBL, &one, vector, 1, nproc, NULL), FAIL5);
+    CHECK_EQ(ARMCI_Wait(&handle), 0);
+}
+
 static void return_codes(void)
 {
     int count[2] = { 8, 1 }, negative[1] = { -1 }, stride[1] = { 8 };
@@ -316,13 +338,24 @@ static void return_codes(void)
     CHECK_EQ(ARMCI_GetS(base[me], stride, &x, stride, count, -1, me), FAIL4);
     CHECK_EQ(ARMCI_PutS(&x, stride, base[me], stride, count, 1, nproc), FAIL5);
     CHECK_EQ(ARMCI_AccS(ARMCI_ACC_DBL, &one, &x, NULL, base[me], stride, count, 1, me), FAIL2);
+    CHECK_EQ(ARMCI_AccS(ARMCI_ACC_DBL, NULL, &x, stride, base[me], stride, count, 1, me), FAIL);
+    CHECK_EQ(ARMCI_Acc(ARMCI_ACC_DBL, NULL, &x, base[me], 8, me), FAIL);
+    CHECK_EQ(ARMCI_Get(base[me], &x, 8, -1), FAIL5);
+    CHECK_EQ(ARMCI_Rmw(ARMCI_SWAP, NULL, base[me], 1, me), FAIL);
+    CHECK_EQ(ARMCI_Rmw(ARMCI_SWAP, &x, NULL, 1, me), FAIL);
+    CHECK_EQ(ARMCI_Rmw(ARMCI_SWAP, &x, base[me], 1, -1), FAIL5);
     CHECK_EQ(ARMCI_PutV(&vector, 0, me), FAIL);
+    CHECK_EQ(ARMCI_AccV(ARMCI_ACC_DBL, NULL, &vector, 1, me), FAIL);
+    CHECK_EQ(ARMCI_AccV(ARMCI_ACC_DBL, &one, NULL, 1, me), FAIL);
+    CHECK_EQ(ARMCI_AccV(ARMCI_ACC_DBL, &one, &vector, 1, nproc), FAIL5);
     vector.ptr_array_len = 0;
     CHECK_EQ(ARMCI_GetV(&vector, 1, me), FAIL4);
     vector.bytes = 0;
     CHECK_EQ(ARMCI_GetV(&vector, 1, me), FAIL3);
     vector.src_ptr_array = NULL;
     CHECK_EQ(ARMCI_GetV(&vector, 1, me), FAIL2);
+    CHECK_EQ(ARMCI_AccV(ARMCI_ACC_DBL, &one, &vector, 1, me), FAIL2);
+    return_codes_nb(&vector);
     count[0] = 0;
     CHECK_EQ(ARMCI_PutS(&x, stride, base[me], stride, count, 1, me), 0);
     CHECK_EQ(ARMCI_Put(&x, base[me], 0, me), 0);
