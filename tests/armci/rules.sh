@@ -19,6 +19,12 @@ no_ranks()
             ARMCI_PutS_flag_dir ARMCI_Rmw
 }
 
+handle_anew()
+{
+    check "a handle that is made anew, $ends_on" ends handle 1 \
+        'rank 2: ARMCI_INIT_HANDLE: the handle at .* has operations under way'
+}
+
 broken_rules()
 {
     check "an address outside, $ends_on" ends outside 1 \
@@ -36,6 +42,5 @@ broken_rules()
     check "a mutex that another holds, $ends_on" ends unlock 1 \
         'rank 2: ARMCI_Unlock: mutex 0 of rank 0 is not held by this rank'
     check "a rank that does not exist in a transfer, $ends_on" no_ranks
-    check "a handle that is made anew, $ends_on" ends handle 1 \
-        'rank 2: ARMCI_INIT_HANDLE: the handle at .* has operations under way'
+    handle_anew
 }

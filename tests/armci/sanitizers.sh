@@ -23,20 +23,25 @@ esac
     { echo '1..0 # SKIP no sanitizer, or no libarmci'; exit 0; }
 
 . "$AQ_SRC/build-aux/tap.sh"
+. "$AQ_SRC/tests/armci/rules.sh"
 export ASAN_OPTIONS=detect_leaks=0:exitcode=86 UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS="exitcode=86:suppressions=$AQ_SRC/tests/armci/tsan.supp"
 export TMPDIR="$work/tmp"
+# More ranks than cores read the names of PCI devices by themselves, for seconds under a sanitizer.
+export HWLOC_COMPONENTS=-pci
 
 check "libarmci is built" make -s -C "$build" runtimes/armci/libarmci.a
 
 # builds NAME
 builds() { (cd "$build" && eval "$CC -I$AQ_SRC/tests/armci -o $work/$1 $AQ_SRC/tests/armci/$1.c $LIBS -lpthread"); }
 
+shared=1 # ranks that share memory, except over smp
+
 # clean CONDUIT RANKS PROGRAM ARGUMENT...: every rank says that all was right, and no sanitizer anything
 clean()
 {
     sharing=''
-    [ "$1" = smp ] || sharing=GASNET_SUPERNODE_MAXSIZE=1
+    [ "$1" = smp ] || sharing=GASNET_SUPERNODE_MAXSIZE=$shared
     conduit=$1 ranks=$2 program=$3
     shift 3
     # shellcheck disable=SC2086
@@ -49,7 +54,20 @@ clean()
         [ "$(grep -c "of $ranks right" "$work/run")" = "$ranks" ]
 }
 
-for program in transfers handles memory sync messages programs accumulate protocols procedures; do
+# ends WAY STATUS WORDS: the job ends with STATUS and says WORDS, and no sanitizer says anything
+ends()
+{
+    sharing=''
+    [ "$ends_on" = smp ] || sharing=GASNET_SUPERNODE_MAXSIZE=$shared
+    # shellcheck disable=SC2086
+    env GASNET_CONDUIT="$ends_on" $sharing timeout -k 5 60 "$MPIRUN" -n 3 "$work/ends" "$1" >"$work/run" 2>&1
+    status=$?
+    cat "$work/run"
+    echo "exit status $status"
+    [ $status = "$2" ] && grep -q "$3" "$work/run" && ! grep -q -E 'Sanitizer|runtime error' "$work/run"
+}
+
+for program in transfers handles memory sync messages programs accumulate protocols procedures locks parts ends; do
     check "$program builds" builds $program
 done
 for conduit in smp udp; do
@@ -60,11 +78,23 @@ for conduit in smp udp; do
     check "accumulate, $conduit" clean $conduit 2 accumulate 20000
     check "procedures, $conduit" clean $conduit 2 procedures threads
 done
+check "locks" clean smp 3 locks short
+shared=2
+check "messages, 4 ranks on 2 hosts in name, udp" clean udp 4 messages
+shared=1
+check "a part of the ranks: halves, udp" clean udp 4 parts halves
 for way in put_buffered get_buffered get_assisted; do
     name=$(echo "${way%_*}" | tr a-z A-Z)
     export "AQ_ARMCI_$name=${way#*_}"
     check "protocols, $way" clean udp 2 protocols $way "${way%_*}_direct"
     unset "AQ_ARMCI_$name"
 done
+# asan has the checks of a debug build
+if [ $kind = address ]; then
+    ends_on=smp
+    handle_anew # there operations are complete at return
+    ends_on=udp
+    broken_rules
+fi
 check "no process is left" tap_gone
 tap_end
