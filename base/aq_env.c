@@ -458,8 +458,10 @@ static void aq_env_report_misspellings(void)
 
 /* read by name in other/spawn, because the launcher uses that too */
 static const enum aq_env_id aq_env_of_spawn[] = {
-    AQ_ENV_PSHM_NODES,      AQ_ENV_SMP_SPAWNER,     AQ_ENV_SPAWN_VERBOSE,      AQ_ENV_EXITTIMEOUT,
-    AQ_ENV_EXITTIMEOUT_MAX, AQ_ENV_EXITTIMEOUT_MIN, AQ_ENV_EXITTIMEOUT_FACTOR,
+    AQ_ENV_PSHM_NODES,         AQ_ENV_SMP_SPAWNER,
+    AQ_ENV_SPAWN_VERBOSE,      AQ_ENV_EXITTIMEOUT,
+    AQ_ENV_EXITTIMEOUT_MAX,    AQ_ENV_EXITTIMEOUT_MIN,
+    AQ_ENV_EXITTIMEOUT_FACTOR, AQ_ENV_AQ_EXITTIMEOUT_ORDERLY,
 };
 
 void aq_env_report(uint32_t rank)

@@ -179,13 +179,17 @@ static void aq_exit_flush_stream(FILE *f)
 }
 
 /* A lost message that no process retransmits would leave its target waiting. */
-static void aq_exit_shutdown_network(void)
+static void aq_exit_shutdown_network(int code)
 {
     const struct aq_conduit_ops *remote = aq_job.remote;
+    uint64_t ms;
 
-    if (aq_job_has_started() && aq_exit_me.jobarea != NULL)
-        remote->exit(aq_exit_me.jobarea->exit_timeout_ms
-                     * (uint64_t)250000); /* a quarter: the other ranks have not been asked yet */
+    if (!aq_job_has_started() || aq_exit_me.jobarea == NULL)
+        return;
+    /* the code of a rank that leaves alone is not the job's */
+    ms = (code & 0xff) != 0 ? aq_exit_me.jobarea->exit_timeout_ms
+                            : aq_jobarea_exit_ms(aq_exit_me.jobarea);
+    remote->exit(ms * 250000); /* a quarter: the other ranks have not been asked yet */
 }
 
 static void aq_exit_alarm(int sig)
@@ -229,7 +233,7 @@ static _Noreturn void aq_exit_finish(int code, bool orderly, bool in_signal)
     aq_exit_publish(AQ_RANK_EXITING, code);
     /* the reader of the output may be slow, and must get all of it if the job ends in order */
     if (orderly && !in_signal) {
-        aq_exit_shutdown_network();
+        aq_exit_shutdown_network(code);
         aq_exit_set_state(AQ_RANK_FLUSHING);
     }
     aq_trace_finish(NULL, in_signal);
@@ -316,7 +320,7 @@ static void aq_exit_hook(int status, void *arg)
         return;
     aq_exit_say_cut(status);
     if (!aq_env_bool(AQ_ENV_CATCH_EXIT)) {
-        aq_exit_shutdown_network();
+        aq_exit_shutdown_network(status);
         aq_trace_finish(NULL, false);
         aq_exit_set_state(AQ_RANK_LEFT);
         return;
@@ -324,7 +328,7 @@ static void aq_exit_hook(int status, void *arg)
     /* relaxed: as in aq_exit_finish() */
     atomic_store_explicit(&aq_exit_me.code, aq_exit_settle(status), memory_order_relaxed);
     aq_exit_publish(AQ_RANK_EXITING, status);
-    aq_exit_shutdown_network(); /* before the state in which no rank is killed */
+    aq_exit_shutdown_network(status); /* before the state in which no rank is killed */
     aq_exit_set_state(AQ_RANK_FLUSHING);
     aq_trace_finish(NULL, false);
     aq_exit_flush_console(); /* libc flushes the other files, without waiting for their locks */

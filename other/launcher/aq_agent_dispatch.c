@@ -17,7 +17,7 @@
 #define AQ_STATE_NAME_MS 150
 
 /* an agent's own limit; the root's answer arrives long before */
-#define AQ_STATE_WAIT_MS(b) ((b)->exit_timeout_ms / 2)
+#define AQ_STATE_WAIT_MS(b) (aq_jobarea_exit_ms(b) / 2)
 
 static uint32_t aq_node_exit_state(const struct aq_node *n)
 {

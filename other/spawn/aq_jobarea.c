@@ -20,7 +20,7 @@
 
 #include "base/aq_env.h"
 
-#define AQ_JOBAREA_VERSION      6u
+#define AQ_JOBAREA_VERSION      7u
 #define AQ_JOBAREA_SPINS        4000 /* a few microseconds: about the cost of sleep and wake-up */
 #define AQ_JOBAREA_EXCHANGE_MIN (64u << 10) /* bytes for one round of an exchange between hosts */
 #define AQ_JOBAREA_EXCHANGE_MAX (4u << 20)
@@ -121,6 +121,7 @@ static struct aq_jobarea *aq_jobarea_make(uint32_t size, uint32_t job_size,
     jobarea->job_size = job_size;
     jobarea->link_fd = -1;
     jobarea->exit_timeout_ms = aq_jobarea_timeout_env(job_size);
+    jobarea->orderly_timeout_ms = aq_jobarea_orderly_env();
     if (topo != NULL) {
         jobarea->rank_base = topo->rank_base;
         jobarea->host_index = topo->host_index;
@@ -307,6 +308,16 @@ static double aq_jobarea_seconds_env(const char *name, double dflt)
     return dflt;
 }
 
+static uint32_t aq_jobarea_ms(double seconds)
+{
+    return seconds > 4e6 ? 4000000000u : (uint32_t)(seconds * 1000.0);
+}
+
+uint32_t aq_jobarea_orderly_env(void)
+{
+    return aq_jobarea_ms(aq_jobarea_seconds_env("AQ_EXITTIMEOUT_ORDERLY", 0));
+}
+
 uint32_t aq_jobarea_timeout_env(uint32_t size)
 {
     double max = aq_jobarea_seconds_env("GASNET_EXITTIMEOUT_MAX", 5.0);
@@ -317,7 +328,7 @@ uint32_t aq_jobarea_timeout_env(uint32_t size)
     wanted = aq_jobarea_seconds_env("GASNET_EXITTIMEOUT", wanted < max ? wanted : max);
     if (wanted < 0.1)
         wanted = 0.1; /* a shorter timeout could not distinguish order from disorder */
-    return wanted > 4e6 ? 4000000000u : (uint32_t)(wanted * 1000.0);
+    return aq_jobarea_ms(wanted);
 }
 
 void aq_jobarea_unmap(struct aq_jobarea *jobarea)

@@ -112,6 +112,7 @@ struct aq_jobarea {
     uint64_t environment_bytes;
     uint8_t job_key[32];                /* the same on all hosts */
     uint32_t exit_timeout_ms;           /* GASNET_EXITTIMEOUT and related variables */
+    uint32_t orderly_timeout_ms;        /* AQ_EXITTIMEOUT_ORDERLY; see aq_jobarea_exit_ms() */
     uint32_t local_exchange_offset;     /* bytes from the job area's start */
     uint32_t cores_offset;              /* uint16_t[size]: see aq_jobarea_cores() */
     _Atomic uint64_t memory;            /* memory of the host; 0: not determined yet */
@@ -195,6 +196,22 @@ void aq_jobarea_report(struct aq_jobarea *jobarea, int fd, uint64_t min_ms);
 /** aq_jobarea_timeout_env - returns milliseconds from GASNET_EXITTIMEOUT{,_MAX,_MIN,_FACTOR} for
  * size ranks. */
 uint32_t aq_jobarea_timeout_env(uint32_t size);
+
+/** aq_jobarea_orderly_env - returns milliseconds from AQ_EXITTIMEOUT_ORDERLY; 0 if it is not set. */
+uint32_t aq_jobarea_orderly_env(void);
+
+/** aq_jobarea_exit_ms - returns how long the shutdown may take: the longer of both timeouts as long
+ * as the job's code is 0, else the exit timeout. It becomes shorter when a rank fails during an
+ * orderly shutdown, so users ask again while they wait. Async-signal-safe. */
+static inline uint32_t aq_jobarea_exit_ms(const struct aq_jobarea *jobarea)
+{
+    const uint32_t failing = jobarea->exit_timeout_ms, orderly = jobarea->orderly_timeout_ms;
+
+    /* relaxed: whoever acts on the exit state has acquired it, and the code with it */
+    if (orderly <= failing || atomic_load_explicit(&jobarea->exit_code, memory_order_relaxed) != 0)
+        return failing;
+    return orderly;
+}
 
 static inline char *aq_jobarea_local_exchange(struct aq_jobarea *jobarea)
 {

@@ -79,7 +79,7 @@ void aq_shutdown_begin(struct aq_shutdown *shutdown, uint64_t ask_ms)
     aq_jobarea_raise_exit_state(shutdown->jobarea, AQ_EXIT_SHUTDOWN);
     if (shutdown->start_ns == 0) {
         shutdown->start_ns = now;
-        shutdown->kill_ns = now + shutdown->jobarea->exit_timeout_ms * AQ_SHUTDOWN_MS;
+        shutdown->kill_ns = now + aq_jobarea_exit_ms(shutdown->jobarea) * AQ_SHUTDOWN_MS;
         shutdown->ask_ns = ask;
     } else if (ask < shutdown->ask_ns) {
         shutdown->ask_ns = ask;
@@ -342,7 +342,7 @@ static void aq_shutdown_kill_all(struct aq_shutdown *shutdown)
                         "killed %u rank%s, the first of them rank %u, that did not end within "
                         "%.1f s (GASNET_EXITTIMEOUT)",
                         killed, killed == 1 ? "" : "s", first,
-                        shutdown->jobarea->exit_timeout_ms / 1000.0);
+                        aq_jobarea_exit_ms(shutdown->jobarea) / 1000.0);
 }
 
 bool aq_shutdown_frozen(const struct aq_shutdown *shutdown)
@@ -358,7 +358,7 @@ bool aq_shutdown_frozen(const struct aq_shutdown *shutdown)
 /* ranks have come to the exit since the last step: determines how much time the others get */
 static void aq_shutdown_check(struct aq_shutdown *shutdown)
 {
-    uint32_t timeout = shutdown->jobarea->exit_timeout_ms;
+    uint32_t timeout = aq_jobarea_exit_ms(shutdown->jobarea);
 
     for (uint32_t i = 0; i < shutdown->jobarea->size; i++) {
         uint32_t state = aq_shutdown_state(shutdown, i);
@@ -377,6 +377,15 @@ static void aq_shutdown_check(struct aq_shutdown *shutdown)
     }
 }
 
+/* A rank has failed, or was lost, after the shutdown had begun with code 0. */
+static void aq_shutdown_limit(struct aq_shutdown *shutdown, uint64_t now)
+{
+    const uint64_t latest = now + aq_jobarea_exit_ms(shutdown->jobarea) * AQ_SHUTDOWN_MS;
+
+    if (shutdown->kill_ns > latest)
+        shutdown->kill_ns = latest;
+}
+
 int aq_shutdown_step(struct aq_shutdown *shutdown)
 {
     /* acquire: pairs with the raise in aq_jobarea_publish_exit() */
@@ -391,13 +400,14 @@ int aq_shutdown_step(struct aq_shutdown *shutdown)
         return -1;
     now = aq_jobarea_now_ns();
     if (!shutdown->stopped && (shutdown->frozen_elsewhere || aq_shutdown_frozen(shutdown))) {
-        shutdown->kill_ns = now + shutdown->jobarea->exit_timeout_ms * AQ_SHUTDOWN_MS;
+        shutdown->kill_ns = now + aq_jobarea_exit_ms(shutdown->jobarea) * AQ_SHUTDOWN_MS;
         return 200;
     }
     if (state < AQ_EXIT_ASKED && now >= shutdown->ask_ns) {
         aq_shutdown_ask_now(shutdown);
         state = AQ_EXIT_ASKED;
     }
+    aq_shutdown_limit(shutdown, now);
     if (now >= shutdown->kill_ns) {
         due = shutdown->kill_ns + AQ_SHUTDOWN_GENTLE_MS * AQ_SHUTDOWN_MS;
         if (shutdown->gentle && now < due) {

@@ -9,6 +9,8 @@
  *           a rank exits, code 0      ask after timeout/2, kill after timeout
  *           a rank exits, code not 0  ask after min(timeout/4, 250 ms), kill after timeout
  *           a rank dies by a signal, is lost, or a signal comes from outside: ask at once
+ *           The timeout is that of an orderly end as long as the job's code is 0, and counts anew,
+ *           with the exit timeout, from a failure during that (aq_jobarea_exit_ms())
  *           With several hosts each agent runs this for its own ranks, and the launcher's root for
  *           the job. Only the root decides on ASKED, so that the same code counts everywhere.
  *           Under other launchers the monitors agree (aq_spawn_link.h); a host whose parent

@@ -276,7 +276,7 @@ static void aq_monitor_limit(uint64_t now)
         return;
     if (aq_monitor.limit_ns == 0 || aq_monitor_any_flushes())
         aq_monitor.limit_ns = now
-                              + (2 * (uint64_t)aq_monitor.jobarea->exit_timeout_ms
+                              + (2 * (uint64_t)aq_jobarea_exit_ms(aq_monitor.jobarea)
                                  + 4 * AQ_MONITOR_LAST_MS + AQ_MONITOR_CALL_MS)
                                     * 1000000ull;
     if (now >= aq_monitor.limit_ns)
@@ -303,7 +303,7 @@ static void aq_monitor_end_self(const struct aq_shutdown *shutdown)
         }
         aq_monitor.exiting = true;
         aq_monitor.latest =
-            now + (aq_monitor.jobarea->exit_timeout_ms + 2 * AQ_MONITOR_LAST_MS) * 1000000ull;
+            now + (aq_jobarea_exit_ms(aq_monitor.jobarea) + 2 * AQ_MONITOR_LAST_MS) * 1000000ull;
         /* the code does not count at this stage */
         aq_jobarea_publish_exit(aq_monitor.jobarea, aq_monitor.slot, AQ_RANK_ENDED, 0);
     }

@@ -29,14 +29,25 @@ static bool aq_monitor_all_arrived(void)
     return true;
 }
 
+/* Returns true once the exit timeout and more_ms have passed. end_inout is UINT64_MAX at first; a
+ * failure in the meantime brings the end nearer. */
+static bool aq_monitor_is_late(uint64_t *end_inout, uint64_t more_ms)
+{
+    const uint64_t now = aq_jobarea_now_ns();
+    const uint64_t end = now + (aq_jobarea_exit_ms(aq_monitor.jobarea) + more_ms) * 1000000ull;
+
+    if (end < *end_inout)
+        *end_inout = end;
+    return now >= *end_inout;
+}
+
 /* The launcher may take the first process that ends with a failure as a reason to kill the others,
  * so ranks end together; the first rank's monitor asks and kills in the meantime. */
 static void aq_monitor_wait_for_others(void)
 {
-    uint64_t end = aq_jobarea_now_ns()
-                   + (aq_monitor.jobarea->exit_timeout_ms + AQ_MONITOR_LAST_MS) * 1000000ull;
+    uint64_t end = UINT64_MAX;
 
-    while (!aq_monitor_all_arrived() && aq_jobarea_now_ns() < end) {
+    while (!aq_monitor_all_arrived() && !aq_monitor_is_late(&end, AQ_MONITOR_LAST_MS)) {
         /* acquire: pairs with the release in aq_jobarea_publish_exit() */
         uint32_t seen = atomic_load_explicit(&aq_monitor.jobarea->exit_seen, memory_order_acquire);
 
@@ -58,9 +69,7 @@ static bool aq_monitor_request(enum aq_monitor_request want)
  * them, because no other process will. */
 static bool aq_monitor_fence(void)
 {
-    uint64_t begin = aq_jobarea_now_ns();
-    uint64_t end =
-        begin + (aq_monitor.jobarea->exit_timeout_ms + 2 * AQ_MONITOR_LAST_MS) * 1000000ull;
+    uint64_t begin = aq_jobarea_now_ns(), end = UINT64_MAX;
 
     if (aq_monitor_alone())
         return true;
@@ -72,7 +81,7 @@ static bool aq_monitor_fence(void)
     /* acquire: pairs with the release in aq_monitor_fence_main() */
     while (!aq_link_is_done()
            && atomic_load_explicit(&aq_monitor.fenced, memory_order_acquire) == 0) {
-        if (aq_jobarea_now_ns() >= end)
+        if (aq_monitor_is_late(&end, 2 * AQ_MONITOR_LAST_MS))
             return aq_link_is_whole();
         aq_link_wait_done(AQ_MONITOR_SHUTDOWN_MS);
     }

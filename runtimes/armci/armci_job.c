@@ -117,8 +117,9 @@ static void choose_settings(void)
     int level = MPI_THREAD_SINGLE;
 
     /* A rank that has left main does not end the other ranks, which may still be in MPI calls or in
-     * another part of the program. */
-    setenv("GASNET_EXITTIMEOUT", "86400", 0);
+     * another part of the program. A job that fails ends as fast as any. */
+    if (getenv("GASNET_EXITTIMEOUT") == NULL)
+        setenv("AQ_EXITTIMEOUT_ORDERLY", "86400", 0);
     /* The segment is large, and most of it free. But a first transfer to memory needs its owner's
      * attention then, which is the service thread's. */
     if (getenv("GASNET_PROGRESS_THREAD") == NULL)

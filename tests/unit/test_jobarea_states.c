@@ -145,6 +145,33 @@ static void test_timeout(void **state)
     unsetenv("GASNET_EXITTIMEOUT_MAX");
 }
 
+/* The longer time of an orderly end is over with the first code that is not 0. */
+static void test_orderly_timeout(void **state)
+{
+    struct aq_jobarea *jobarea;
+    int fd;
+
+    (void)state;
+    unsetenv("AQ_EXITTIMEOUT_ORDERLY");
+    assert_int_equal(aq_jobarea_orderly_env(), 0);
+    setenv("GASNET_EXITTIMEOUT", "3", 1);
+    setenv("AQ_EXITTIMEOUT_ORDERLY", "86400", 1);
+    jobarea = aq_jobarea_create(2, 2, &fd);
+    assert_non_null(jobarea);
+    assert_int_equal(aq_jobarea_exit_ms(jobarea), 86400000);
+    aq_jobarea_publish_exit(jobarea, 0, AQ_RANK_EXITING, 0);
+    assert_int_equal(aq_jobarea_exit_ms(jobarea), 86400000);
+    aq_jobarea_publish_exit(jobarea, 1, AQ_RANK_EXITING, 1);
+    assert_int_equal(aq_jobarea_exit_ms(jobarea), 3000);
+    atomic_store(&jobarea->exit_code, 0);
+    jobarea->orderly_timeout_ms = 200; /* a shorter one has no effect */
+    assert_int_equal(aq_jobarea_exit_ms(jobarea), 3000);
+    munmap(jobarea, jobarea->bytes);
+    close(fd);
+    unsetenv("AQ_EXITTIMEOUT_ORDERLY");
+    unsetenv("GASNET_EXITTIMEOUT");
+}
+
 static void test_report(void **state)
 {
     struct aq_jobarea *jobarea;
@@ -183,6 +210,7 @@ int main(void)
         cmocka_unit_test(test_barrier),
         cmocka_unit_test(test_barrier_gives_up),
         cmocka_unit_test(test_exit_state_and_code),
+        cmocka_unit_test(test_orderly_timeout),
         cmocka_unit_test(test_timeout),
         cmocka_unit_test(test_report),
     };

@@ -139,12 +139,31 @@ static void test_stopped_from_outside(void **state)
     job_end(&job);
 }
 
+/* The limit of an orderly end is a minute: it is kept until another rank fails. */
+static void test_failure_in_an_orderly_end(void **state)
+{
+    struct job job;
+
+    (void)state;
+    job_begin(&job, AQ_RANK_EXITING);
+    job.jobarea->orderly_timeout_ms = 60000;
+    job.shutdown_ctx.start_ns = 0;
+    aq_shutdown_begin(&job.shutdown_ctx, 60000);
+    assert_false(job_is_killed_within(&job, 5 * TIMEOUT_MS));
+    aq_shutdown_fail(&job.shutdown_ctx, 7);
+    assert_true(job_is_killed_within(&job, 40 * TIMEOUT_MS));
+    job_end(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ended_but_alive),      cmocka_unit_test(test_disconnecting),
-        cmocka_unit_test(test_not_yet_ended),        cmocka_unit_test(test_last_words),
+        cmocka_unit_test(test_ended_but_alive),
+        cmocka_unit_test(test_disconnecting),
+        cmocka_unit_test(test_not_yet_ended),
+        cmocka_unit_test(test_last_words),
         cmocka_unit_test(test_stopped_from_outside),
+        cmocka_unit_test(test_failure_in_an_orderly_end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
