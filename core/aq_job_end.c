@@ -2,8 +2,10 @@
  * aq_job_end.c - a job over a group, and its end while the process goes on; see aqueduct.h.
  *
  * Order     a barrier by messages -> everything sent is acknowledged -> the service thread ends ->
- *           the monitor ends -> the group's barrier -> every module frees what it has -> the
+ *           the group's barrier, twice -> the monitor ends -> every module frees what it has -> the
  *           variables of the job are as before the first job
+ * Losses    the monitor watches through both barriers. Between them the hosts disconnect: each has
+ *           come to the end, so that one that is silent afterwards has only been faster
  * Kept      What stays in a process between jobs; the next job uses all of it again:
  *             - the state of threads that have called the library, and their pools of operations;
  *               the one thread-specific key that reclaims them

@@ -36,10 +36,11 @@ enum aq_rank_state {
     AQ_RANK_JOINED,    /* in aq_spawn_init() */
     AQ_RANK_READY,     /* aq_exit_init() done: signals and exit() are handled */
     AQ_RANK_LEFT,      /* called exit() under GASNET_CATCH_EXIT=0: it has ended, the job goes on */
-    AQ_RANK_EXITING,   /* wants the job to end; its code is published */
-    AQ_RANK_FLUSHING,  /* the same, and flushes stdio: takes as long as the reader of its output */
-    AQ_RANK_ENDED,     /* the same, and has nothing left to do but to end its process */
-    AQ_RANK_CRASHED    /* fatal signal; the message is printed */
+    AQ_RANK_DISCONNECTED, /* has ended a job over a group: it is no rank any more, and goes on */
+    AQ_RANK_EXITING,      /* wants the job to end; its code is published */
+    AQ_RANK_FLUSHING, /* the same, and flushes stdio: takes as long as the reader of its output */
+    AQ_RANK_ENDED,    /* the same, and has nothing left to do but to end its process */
+    AQ_RANK_CRASHED   /* fatal signal; the message is printed */
 };
 
 /* Progress of the job's shutdown; it only grows. */
@@ -197,7 +198,7 @@ void aq_jobarea_report(struct aq_jobarea *jobarea, int fd, uint64_t min_ms);
  * size ranks. */
 uint32_t aq_jobarea_timeout_env(uint32_t size);
 
-/** aq_jobarea_orderly_env - returns milliseconds from AQ_EXITTIMEOUT_ORDERLY; 0 if it is not set. */
+/** aq_jobarea_orderly_env - returns milliseconds from AQ_EXITTIMEOUT_ORDERLY; 0 if not set. */
 uint32_t aq_jobarea_orderly_env(void);
 
 /** aq_jobarea_exit_ms - returns how long the shutdown may take: the longer of both timeouts as long

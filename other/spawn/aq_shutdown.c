@@ -192,6 +192,8 @@ void aq_shutdown_exited(struct aq_shutdown *shutdown, uint32_t slot, int status)
     /* relaxed: as in aq_shutdown_signalled() */
     if (atomic_load_explicit(&shutdown->jobarea->exit_state, memory_order_relaxed) >= AQ_EXIT_ASKED)
         return;
+    if (state == AQ_RANK_DISCONNECTED)
+        return;
     if (state == AQ_RANK_LEFT) {
         if (status != -1)
             aq_jobarea_raise_exit_code(shutdown->jobarea, aq_shutdown_code_of(status));
@@ -251,7 +253,7 @@ static void aq_shutdown_ask(struct aq_shutdown *shutdown)
     for (uint32_t i = 0; i < shutdown->jobarea->size; i++) {
         pid_t pid = aq_shutdown_rank_pid(shutdown, i);
 
-        if (shutdown->child[i] <= 0 || aq_shutdown_state(shutdown, i) >= AQ_RANK_EXITING)
+        if (shutdown->child[i] <= 0 || aq_shutdown_state(shutdown, i) >= AQ_RANK_DISCONNECTED)
             continue;
         /* SIGQUIT would only kill a rank without a handler and write a core file; SIGKILL is
          * better */
@@ -329,7 +331,8 @@ static void aq_shutdown_kill_all(struct aq_shutdown *shutdown)
     for (uint32_t i = shutdown->jobarea->size; i-- > 0;) {
         uint32_t state = aq_shutdown_state(shutdown, i);
 
-        if (shutdown->child[i] <= 0 || aq_shutdown_kill_deferred(shutdown, i, state))
+        if (shutdown->child[i] <= 0 || state == AQ_RANK_DISCONNECTED
+            || aq_shutdown_kill_deferred(shutdown, i, state))
             continue;
         if (state < AQ_RANK_EXITING) {
             killed++;

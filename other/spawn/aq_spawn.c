@@ -532,9 +532,11 @@ bool aq_spawn_can_end(void)
 int aq_spawn_disconnect(void)
 {
     struct aq_spawn_state *st = &aq_spawn_me;
+    const int rc = st->provider->gather(st);
 
-    st->provider->disconnect(st);
-    return st->provider->gather(st);
+    if (rc == AQ_OK)
+        st->provider->disconnect(st);
+    return rc;
 }
 
 void aq_spawn_fini(void)

@@ -137,8 +137,9 @@ int aq_spawn_shutdown(int code, enum aq_shutdown_mode how);
 bool aq_spawn_can_end(void);
 
 /**
- * aq_spawn_disconnect - the job ends: from now on no rank watches the others. Collective; returns
- * when all ranks have called it. Returns AQ_OK or negative, logged.
+ * aq_spawn_disconnect - the job ends. Collective; returns when all ranks have called it, and this
+ * rank no longer watches the others. A rank that is lost before that ends the job. Returns AQ_OK or
+ * negative, logged.
  */
 int aq_spawn_disconnect(void);
 

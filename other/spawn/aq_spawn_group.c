@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
@@ -21,6 +23,8 @@
 #include "other/spawn/aq_spawn_kvs.h"
 #include "other/spawn/aq_spawn_link.h"
 #include "other/spawn/aq_spawn_monitor.h"
+
+#define AQ_GROUP_WORD_MS 1000 /* for the monitor to report a lost rank before the barrier does */
 
 /* What all ranks put before one fence: for each rank, keys and values in turn, each with its NUL;
  * an empty key ends them. */
@@ -199,12 +203,35 @@ static void aq_group_disconnect(struct aq_spawn_state *st)
     aq_monitor_stop();
 }
 
+/* The barrier may have failed because a rank was lost. The monitor then says which, and ends this
+ * process. */
+static void aq_group_await_monitor(const struct aq_jobarea *jobarea)
+{
+    const struct timespec delay = { .tv_nsec = 10000000 };
+
+    for (int i = 0; i < AQ_GROUP_WORD_MS / 10; i++) {
+        while (aq_jobarea_in_shutdown(jobarea))
+            pause();
+        nanosleep(&delay, NULL);
+    }
+}
+
+static int aq_group_barrier(const struct aq_spawn_state *st)
+{
+    if (aq_group.group.barrier(aq_group.group.ctx) == 0)
+        return AQ_OK;
+    aq_group_await_monitor(st->jobarea);
+    return aq_fail(AQ_ERR_SYS, "spawn: the barrier of the job's group has failed");
+}
+
 static int aq_group_gather_all(struct aq_spawn_state *st)
 {
-    (void)st;
-    if (aq_group.group.barrier(aq_group.group.ctx) != 0)
-        return aq_fail(AQ_ERR_SYS, "spawn: the barrier of the job's group has failed");
-    return AQ_OK;
+    const int rc = aq_group_barrier(st);
+
+    if (rc != AQ_OK)
+        return rc;
+    aq_link_disconnect();
+    return aq_group_barrier(st);
 }
 
 static void aq_group_fini(struct aq_spawn_state *st)

@@ -213,6 +213,18 @@ static void aq_link_look_silent(struct aq_shutdown *shutdown, uint64_t now)
     }
 }
 
+static bool aq_link_is_disconnecting(void)
+{
+    /* acquire: pairs with the release in aq_link_disconnect() */
+    return atomic_load_explicit(&aq_link_me.disconnecting, memory_order_acquire);
+}
+
+void aq_link_disconnect(void)
+{
+    /* release: no neighbour frees its link before this rank has come to the next barrier */
+    atomic_store_explicit(&aq_link_me.disconnecting, true, memory_order_release);
+}
+
 /* merges a neighbour's note into this host's state */
 static void aq_link_merge(struct aq_shutdown *shutdown, struct aq_link_end *end, bool parent)
 {
@@ -220,7 +232,7 @@ static void aq_link_merge(struct aq_shutdown *shutdown, struct aq_link_end *end,
     /* relaxed: this thread is the one that moves the state beyond SHUTDOWN */
     uint32_t state = atomic_load_explicit(&shutdown->jobarea->exit_state, memory_order_relaxed);
 
-    if (!end->lost && end->refused >= AQ_LINK_REFUSALS)
+    if (!end->lost && end->refused >= AQ_LINK_REFUSALS && !aq_link_is_disconnecting())
         aq_link_lost(shutdown, end, false);
     if (!n->begun)
         return;
@@ -340,7 +352,8 @@ int aq_link_step(struct aq_shutdown *shutdown, bool ended)
     int wait = (int)aq_link_me.alive_ms;
 
     aq_link_receive();
-    aq_link_look_silent(shutdown, aq_jobarea_now_ns());
+    if (!aq_link_is_disconnecting())
+        aq_link_look_silent(shutdown, aq_jobarea_now_ns());
     for (uint32_t i = 0; i < a->count; i++)
         aq_link_merge(shutdown, &a->end[i], a->has_parent && i == 0);
     /* without a parent that answers, this host decides for itself */

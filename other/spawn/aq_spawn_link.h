@@ -44,6 +44,10 @@ int aq_link_create(char addr_out[AQ_LINK_ADDR_MAX], int fds_out[2]);
  * fds[0], closes fds[1]. */
 int aq_link_attach(const int fds[2], const struct aq_spawn_info *info, const uint8_t job_key[32]);
 
+/** aq_link_disconnect - all ranks have come to the end of the job, and other hosts may be the first
+ * to free their links: a neighbour that does not answer is no loss any more. Any thread. */
+void aq_link_disconnect(void);
+
 /** aq_link_fini - the job has ended on all hosts, and no monitor runs: frees both. */
 void aq_link_fini(void);
 

@@ -66,8 +66,9 @@ struct aq_link {
     const struct aq_spawn_info *info;
     int fd;
     pid_t self;
-    uint64_t silence_ns; /* GASNET_HOST_TIMEOUT; 0: never */
-    uint32_t alive_ms;   /* longest time without a datagram */
+    uint64_t silence_ns;       /* GASNET_HOST_TIMEOUT; 0: never */
+    uint32_t alive_ms;         /* longest time without a datagram */
+    atomic_bool disconnecting; /* see aq_link_disconnect() */
     uint8_t key[2][16];
 };
 

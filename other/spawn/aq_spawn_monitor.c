@@ -170,7 +170,7 @@ static bool aq_monitor_has_ended(uint32_t slot)
 {
     uint32_t state = aq_monitor_state(slot);
 
-    return state >= AQ_RANK_ENDED || state == AQ_RANK_LEFT;
+    return state >= AQ_RANK_ENDED || state == AQ_RANK_LEFT || state == AQ_RANK_DISCONNECTED;
 }
 
 static bool aq_monitor_all_ended(void)
@@ -501,6 +501,10 @@ void aq_monitor_stop(void)
                  aq_monitor.own_fd);
     pthread_join(aq_monitor.thread, NULL);
     aq_monitor.running = false;
+    /* release: as with every state of a rank. Other monitors may still run, and this process may
+     * end at any time */
+    atomic_store_explicit(&aq_monitor.jobarea->rank[aq_monitor.slot].state, AQ_RANK_DISCONNECTED,
+                          memory_order_release);
     for (int i = AQ_MONITOR_FIXED_FDS; i < aq_monitor.fd_count; i++)
         if (aq_monitor.fds[i].fd >= 0)
             close(aq_monitor.fds[i].fd);

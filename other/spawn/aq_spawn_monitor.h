@@ -21,8 +21,9 @@ int aq_monitor_start(struct aq_jobarea *jobarea, uint32_t slot, int event_fd,
                      const struct aq_kvs_ops *ops);
 
 /**
- * aq_monitor_stop - the job ends and the processes go on: the thread ends, and the end of a process
- * is no loss any more. Waits for the thread. Not in a signal handler.
+ * aq_monitor_stop - the job ends and the processes go on: the thread ends, and the end of this
+ * process is no loss any more. Waits for the thread. Called when all ranks of the job have told
+ * their links that they disconnect (aq_link_disconnect()). Not in a signal handler.
  */
 void aq_monitor_stop(void);
 

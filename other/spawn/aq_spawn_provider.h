@@ -31,11 +31,13 @@ struct aq_spawn_provider {
     int (*lookup)(struct aq_spawn_state *st, uint32_t rank, void *addr_out, size_t len);
     void (*notify)(struct aq_spawn_state *st); /* async-signal-safe */
     int (*finish)(struct aq_spawn_state *st, int code, enum aq_shutdown_mode how);
-    /* The job ends and its processes go on, in three steps: no rank watches the others any more; a
-     * collective, which returns when all ranks have called it; what join has made is freed, except
-     * what st owns. All NULL: a job of this provider ends only with its processes. */
-    void (*disconnect)(struct aq_spawn_state *st);
+    /* The job ends and its processes go on, in three steps: a collective, during which a rank may
+     * still be lost; this rank no longer watches the others, and may end; what join has made is
+     * freed, except what st owns. The collective is two barriers with aq_link_disconnect() in
+     * between: after the second no rank takes another host's silence for a loss.
+     * All NULL: a job of this provider ends only with its processes. */
     int (*gather)(struct aq_spawn_state *st);
+    void (*disconnect)(struct aq_spawn_state *st);
     void (*fini)(struct aq_spawn_state *st);
 };
 

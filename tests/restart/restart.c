@@ -14,6 +14,9 @@
  *   misuse    refused calls, and their messages
  *   twice, after, open   misuse that ends the process
  *   killed, failed       in the second job a rank is lost; calls gasnet_exit(3)
+ *   before, first, second [RANK]   the rank (0) is lost just before the end of the second job; in
+ *             the group's barrier there, the first and the second time
+ *   leave     each process ends as soon as its second job has
  */
 #include <dirent.h>
 #include <limits.h>
@@ -514,6 +517,52 @@ static void run_fatal(const char *name)
     GASNET_BLOCKUNTIL(pongs == -1);
 }
 
+static struct aqueduct_group joined; /* of the job that runs */
+static int barriers_left;            /* of them, until this process is lost */
+
+static int barrier_with_a_loss(void *ctx)
+{
+    if (--barriers_left == 0)
+        raise(SIGKILL);
+    return joined.barrier(ctx);
+}
+
+static void run_lost(const char *name, int lost)
+{
+    struct aqueduct_group group;
+
+    world_split(0, 0, &group);
+    start(&group);
+    end();
+    joined = group;
+    if (world_rank == lost)
+        group.barrier = barrier_with_a_loss;
+    if (strcmp(name, "first") == 0)
+        barriers_left = 1;
+    if (strcmp(name, "second") == 0)
+        barriers_left = 2;
+    start(&group);
+    work();
+    if (strcmp(name, "before") == 0 && world_rank == lost)
+        raise(SIGKILL);
+    end();
+    fail(__LINE__, "the job has ended without the rank that was lost");
+}
+
+/* The first to leave are no loss for those that are still in aqueduct_job_end(). */
+static int run_leave(void)
+{
+    struct aqueduct_group group;
+
+    world_split(0, 0, &group);
+    start(&group);
+    end();
+    start(&group);
+    work();
+    end();
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *name;
@@ -532,6 +581,10 @@ int main(int argc, char **argv)
         run_members(count);
     else if (strcmp(name, "misuse") == 0)
         run_misuse();
+    else if (strstr("before first second", name) != NULL)
+        run_lost(name, argc > 2 ? count : 0);
+    else if (strcmp(name, "leave") == 0)
+        return run_leave();
     else
         run_fatal(name);
     return world_end(0);

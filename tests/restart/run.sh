@@ -2,7 +2,8 @@
 # run.sh - jobs over groups: started and ended a hundred times (thirty under a sanitizer), in halves, one after the other, with other members,
 # misused, killed. Prints TAP. SPDX-License-Identifier: BSD-3-Clause
 #
-#   run.sh      AQ_BUILD is the build folder, AQ_SRC the source folder. Where an mpicc is, groups of MPI too
+#   run.sh [--long]     AQ_BUILD is the build folder, AQ_SRC the source folder. Where an mpicc is, groups of MPI too;
+#                       with --long these alone, a hundred times
 
 set -u
 build=${AQ_BUILD:-$PWD}
@@ -13,6 +14,11 @@ trap 'rm -rf "$work"' EXIT
 unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
 # sanitizers keep what was freed for a while
 many=100
+# with groups of MPI: of them over smp and udp, over the mpi conduit
+mpi_many=30
+mpi_own=14
+modes='seq par'
+[ "${1:-}" != --long ] || modes='' mpi_many=100 mpi_own=100
 case ${AQ_CONFIG:-} in *asan* | *tsan*) many=30; export TEST_RSS_KB=65536 TEST_SANITIZER=1 ;; esac
 # what malloc() counts as allocated is what the library has not freed
 export GLIBC_TUNABLES=glibc.malloc.tcache_count=0
@@ -53,7 +59,36 @@ says() {
     fi
 }
 
-for mode in seq par; do
+# loses NAME COMMAND...: a rank is killed under an mpirun, which notices it too: the whole ends within seconds, as failed
+loses() {
+    name=$1
+    shift
+    count=$((count + 1))
+    began=$(date +%s)
+    timeout -s KILL 60 "$@" >"$work/out" 2>&1 </dev/null
+    got=$?
+    took=$(($(date +%s) - began))
+    if [ $got != 0 ] && [ $took -lt 20 ] && ! grep -q 'has ended without' "$work/out"; then
+        echo "ok $count - $name"
+    else
+        echo "not ok $count - $name (status $got after $took s)"
+        sed 's/^/# /' "$work/out" | head -20
+        bad=1
+    fi
+}
+
+# the first rank of its host, and another one, are lost at the end of the second job
+lost_at_the_end() {
+    where=$1
+    shift
+    for rank in 0 2; do
+        says 137 'was lost' "$where: rank $rank killed before the end" "$@" before $rank
+        says 137 'was lost' "$where: rank $rank killed in the end" "$@" first $rank
+        says 137 'was lost' "$where: rank $rank killed in the last barrier" "$@" second $rank
+    done
+}
+
+for mode in $modes; do
     prog=$build/tests/restart/restart-$mode
     [ -x "$prog" ] || continue
     is "smp $mode: $many jobs, nothing is left" "$prog" 3 again $many
@@ -68,6 +103,8 @@ for mode in seq par; do
     says 1 'a barrier of the client is still under way' "$mode: an end with a barrier open" "$prog" 2 open
     says 3 '' "$mode: gasnet_exit in the second job" "$prog" 2 failed
     says 137 'was lost' "$mode: a rank killed in the second job" "$prog" 3 killed
+    lost_at_the_end "smp $mode" "$prog" 3
+    is "smp $mode: who has ended the job leaves at once" "$prog" 12 leave
     for each in 1 2; do
         run="$udp GASNET_SUPERNODE_MAXSIZE=$each $prog"
         is "udp $mode, $each sharing memory: $many jobs" $run 3 again $many
@@ -80,8 +117,10 @@ for mode in seq par; do
     is "udp $mode: over a network that loses" $run AQ_UDP_FAULTS=drop=5%,dup=2%,reorder=5% "$prog" 3 again 50
     says 3 '' "udp $mode: gasnet_exit in the second job" $run "$prog" 2 failed
     says 137 'was lost' "udp $mode: a rank killed in the second job" $run "$prog" 3 killed
+    lost_at_the_end "udp $mode" $run "$prog" 3
 done
 prog=$build/tests/restart/restart-par
+[ -n "$modes" ] || prog=
 [ -x "$prog" ] && [ -e "$build/modules/aq-mpi.so" ] &&
     is "the mpi conduit without a communicator is refused" \
         sh -c "GASNET_CONDUIT=mpi '$prog' 2 again 1 2>&1 | grep 'needs a group that is made of an MPI'"
@@ -90,7 +129,7 @@ prog=$build/tests/restart/restart-par
     env MALLOC_ARENA_MAX=1 GASNET_PROGRESS_THREAD=1 "$prog" 3 again 50
 [ -x "$prog" ] && is "udp par: with a service thread" \
     $udp GASNET_SUPERNODE_MAXSIZE=1 GASNET_PROGRESS_THREAD=1 "$prog" 3 again 50
-sh "$src/tests/restart/hosts.sh" 1 true 2>/dev/null && for mode in seq par; do
+sh "$src/tests/restart/hosts.sh" 1 true 2>/dev/null && for mode in $modes; do
     prog=$build/tests/restart/restart-$mode
     [ -x "$prog" ] || continue
     run="sh $src/tests/restart/hosts.sh 2 $udp $prog"
@@ -99,6 +138,10 @@ sh "$src/tests/restart/hosts.sh" 1 true 2>/dev/null && for mode in seq par; do
     is "udp $mode, two hosts: one half while the other waits" $run 4 turns 5
     is "udp $mode, two hosts: other members, other orders" $run 4 members 2
     says 137 'was lost' "udp $mode, two hosts: a rank killed in the second job" $run 3 killed
+    for rank in 0 1 2; do
+        says 137 'was lost' "udp $mode, two hosts: rank $rank killed in the end" $run 3 first $rank
+    done
+    is "udp $mode, two hosts: who has ended the job leaves at once" $run 8 leave
 done
 for mpi in openmpi mpich; do
     command -v mpicc.$mpi >/dev/null && command -v mpirun.$mpi >/dev/null || continue
@@ -112,14 +155,19 @@ for mpi in openmpi mpich; do
     run="mpirun.$mpi -n 4"
     export TEST_RSS_KB=1024 TEST_HEAP_KB=1024 # MPI's own; forked groups show what the library keeps
     [ $mpi = openmpi ] && run="$run --oversubscribe"
-    is "smp, groups of $mpi: again" $run "$work/restart-$mpi" again 30
+    is "smp, groups of $mpi: again" $run "$work/restart-$mpi" again $mpi_many
     is "smp, groups of $mpi: halves" $run "$work/restart-$mpi" halves 5
     is "smp, groups of $mpi: turns" $run "$work/restart-$mpi" turns 3
     is "smp, groups of $mpi: members" $run "$work/restart-$mpi" members 2
+    loses "smp, groups of $mpi: a rank killed in the second job" $run "$work/restart-$mpi" killed
+    loses "smp, groups of $mpi: a rank killed before the end" $run "$work/restart-$mpi" before 1
     export GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1
-    is "udp, groups of $mpi: again" $run "$work/restart-$mpi" again 30
+    is "udp, groups of $mpi: again" $run "$work/restart-$mpi" again $mpi_many
     is "udp, groups of $mpi: halves" $run "$work/restart-$mpi" halves 5
     is "udp, groups of $mpi: turns" $run "$work/restart-$mpi" turns 3
+    loses "udp, groups of $mpi: a rank killed in the second job" $run "$work/restart-$mpi" killed
+    loses "udp, groups of $mpi: a rank killed in the end" $run "$work/restart-$mpi" first
+    loses "udp, groups of $mpi: a rank killed in the last barrier" $run "$work/restart-$mpi" second 1
     unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
     [ -e "$build/modules/$mpi/aq-mpi.so" ] || continue
     # MPI maps more now and then; the program has started it by plain MPI_Init
@@ -127,13 +175,15 @@ for mpi in openmpi mpich; do
     export AQ_MODULE_DIR="$build/modules/$mpi"
     for each in 1 2; do
         export GASNET_SUPERNODE_MAXSIZE=$each
-        is "mpi, $each sharing memory, groups of $mpi: again" $run "$work/restart-$mpi" again 14
+        is "mpi, $each sharing memory, groups of $mpi: again" $run "$work/restart-$mpi" again $mpi_own
         is "mpi, $each sharing memory, groups of $mpi: halves" $run "$work/restart-$mpi" halves 4
     done
     export GASNET_SUPERNODE_MAXSIZE=1
     is "mpi, groups of $mpi: turns" $run "$work/restart-$mpi" turns 2
     is "mpi, groups of $mpi: members" $run "$work/restart-$mpi" members 1
     says 3 '' "mpi, groups of $mpi: gasnet_exit in the second job" $run "$work/restart-$mpi" failed
+    loses "mpi, groups of $mpi: a rank killed in the second job" $run "$work/restart-$mpi" killed
+    loses "mpi, groups of $mpi: a rank killed before the end" $run "$work/restart-$mpi" before 1
     unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE GASNET_MPI_THREAD AQ_MODULE_DIR TEST_MAPPINGS
 done
 echo "1..$count"

@@ -35,6 +35,7 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "base/aq_state.h"
+#include "other/spawn/aq_spawn_link.h"
 #include "other/spawn/aq_spawn_monitor.h"
 #include "other/spawn/mpi/aq_spawn_mpi_internal.h"
 
@@ -174,6 +175,9 @@ int aq_spawn_mpi_shutdown_job(void)
     aq_spawn_mpi_shutdown.owned = aq_spawn_mpi_shutdown.closed = true;
     aq_spawn_mpi.conduit->close(false);
     error = aq_spawn_mpi.lib->barrier();
+    aq_link_disconnect();
+    if (error == 0)
+        error = aq_spawn_mpi.lib->barrier();
     aq_spawn_mpi.lib->close();
     return error == 0 ? AQ_OK : aq_spawn_mpi_failed("MPI_Barrier", error);
 }
