@@ -1,10 +1,15 @@
 /*
- * ends.c - ends a job: ends WAY. Run by run.sh, which knows the expected result.
+ * ends.c - ends a job: ends WAY [WHERE]. Run by run.sh and ends.sh, which know the expected result.
+ * WHERE is what the other ranks are in meanwhile: barrier (of ARMCI), mpi (MPI_Barrier), compute,
+ * sleep; stopped: rank 0 or 1 by SIGSTOP, the rest in a barrier; blocked: no rank takes a signal.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_test.h"
 
+#include <signal.h>
 #include <unistd.h>
+
+#define WAIT_S 300 /* longer than any end may take */
 
 /* Ranks that do not exist in calls that return a code: each prints a line in a debug build. */
 static int no_rank(void *ptr)
@@ -58,11 +63,75 @@ static void broken_rule(const char *way, void **base)
     }
 }
 
+static void block_signals(void)
+{
+    sigset_t all;
+
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+}
+
+/* Where the ranks are that do not end the job. */
+static void be(const char *where)
+{
+    volatile double value = 1;
+
+    if (strcmp(where, "stopped 0") == 0 && me == 0)
+        raise(SIGSTOP);
+    if (strcmp(where, "stopped 1") == 0 && me == 1)
+        raise(SIGSTOP);
+    if (strcmp(where, "mpi") == 0)
+        MPI_Barrier(MPI_COMM_WORLD);
+    if (strcmp(where, "sleep") == 0)
+        sleep(WAIT_S);
+    if (strcmp(where, "compute") == 0 || strcmp(where, "blocked") == 0)
+        for (double end = MPI_Wtime() + WAIT_S; MPI_Wtime() < end;)
+            for (int i = 0; i < 1000000; i++)
+                value = value * 1.0000001;
+}
+
+/* ARMCI over all ranks but the last, which waits in MPI for those. */
+static void fail_in_a_part(void)
+{
+    MPI_Comm part;
+    int rank, size;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_split(MPI_COMM_WORLD, rank < size - 1 ? 0 : MPI_UNDEFINED, rank, &part);
+    if (part != MPI_COMM_NULL) {
+        ARMCI_Init_mpi_comm(part);
+        if (rank == 1)
+            ARMCI_Error("enough of this part", 8);
+        ARMCI_Barrier();
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* What goes wrong where ARMCI is not started. */
+static int fail_outside(int *argc, char ***argv, const char *way)
+{
+    if (strcmp(way, "part") != 0 && strncmp(way, "before", 6) != 0)
+        return 0;
+    MPI_Init(argc, argv);
+    if (strcmp(way, "part") == 0)
+        fail_in_a_part();
+    else if (strcmp(way, "before-error") == 0)
+        ARMCI_Error("too early", 9);
+    else
+        ARMCI_Fence(0);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
-    const char *way = argc > 1 ? argv[1] : "";
+    const char *way = argc > 1 ? argv[1] : "", *where = argc > 2 ? argv[2] : "barrier";
     void *base[1024];
 
+    if (strcmp(where, "blocked") == 0)
+        block_signals(); /* before MPI starts threads */
+    if (fail_outside(&argc, &argv, way))
+        return 1;
     test_start(&argc, &argv);
     ARMCI_Malloc(base, 64);
     if (strcmp(way, "messages") == 0) { /* as programs end that find too few ranks */
@@ -78,8 +147,18 @@ int main(int argc, char **argv)
         printf("rank %d of %d right\n", me, nproc);
         return 0;
     }
+    if (strcmp(way, "after-error") == 0) {
+        ARMCI_Finalize();
+        if (me == 0)
+            ARMCI_Error("too late", 9);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
     if (me == nproc - 1) {
-        if (strcmp(way, "error") == 0)
+        if (argc > 2)
+            usleep(300000); /* the others are where they are to be */
+        if (strcmp(way, "killed") == 0)
+            raise(SIGKILL);
+        else if (strcmp(way, "error") == 0)
             ARMCI_Error("enough of this", 7);
         else if (strcmp(way, "rank") == 0)
             ARMCI_Fence(nproc);
@@ -102,6 +181,7 @@ int main(int argc, char **argv)
         if (me == nproc - 1)
             ARMCI_Unlock(0, 0);
     }
+    be(where);
     ARMCI_Barrier();
     return test_finish();
 }
