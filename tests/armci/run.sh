@@ -263,6 +263,26 @@ else
             done
         done
     done
+    # two hosts, which share no memory and reach each other by a switch; MPI's own connections are older.
+    # Mirrored arrays want the same number of ranks on each
+    on_hosts()
+    {
+        # shellcheck disable=SC2016
+        GASNET_CONDUIT=udp sh "$AQ_SRC/tests/restart/hosts.sh" 2 sh -c 'ip link set lo up; exec "$@"' sh \
+            timeout -k 5 100 "$MPIRUN" -n 8 ./arrays-c-hosts >ours 2>errors
+        status=$?
+        cat errors
+        echo "exit status $status"
+        [ $status = 0 ] && grep -q 'on 2 hosts' errors && diff arrays-c-expected ours
+    }
+    if sh "$AQ_SRC/tests/restart/hosts.sh" 2 true 2>/dev/null; then
+        # shellcheck disable=SC2086
+        check "arrays-c links, for hosts" links arrays-c hosts "$MPICC" "$AQ_SRC/tests/armci/ga/hosts.c" -lga-openmpi \
+            -I"$tree/include" -L"$tree/lib" -larmci -Wl,-rpath,"$tree/lib" $rest
+        check "arrays-c, 8 ranks on two hosts, udp" on_hosts
+    else
+        skip "arrays-c, two hosts" "network namespaces cannot be had"
+    fi
     # shellcheck disable=SC2086
     check "parts-c links with libarmci" links parts-c ours "$MPICC" -lga-openmpi \
         -L"$tree/lib" -larmci -Wl,-rpath,"$tree/lib" $rest

@@ -182,6 +182,82 @@ static void ghosts(void)
     GA_Destroy(a);
 }
 
+/* A number that changes when two elements change places. */
+static double order_of(int a)
+{
+    int lo[2] = { 0, 0 }, hi[2] = { N - 1, N - 1 }, ld[1] = { N };
+    double *whole = malloc(N * N * sizeof(double)), sum = 0;
+
+    NGA_Get(a, lo, hi, whole, ld);
+    for (int i = 0; i < N * N; i++)
+        sum += whole[i] * (i % N % 7 + i / N % 11);
+    GA_Sync();
+    free(whole);
+    return sum;
+}
+
+/* Every rank takes its patch of b from one row and two columns further in a, around the edges, and
+ * adds it there twice; then it is put, and each rank has added to one diagonal. */
+static void shifts(void)
+{
+    int a = square("from"), b = GA_Duplicate(a, (char *)"to"), lo[2], hi[2], first[2], last[2];
+    int ld[1] = { N };
+    double *patch = calloc(N * N, sizeof(double)), two = 2, half = 0.5;
+
+    fill(a);
+    NGA_Distribution(b, me, lo, hi);
+    for (int k = 0; k < 2; k++) {
+        first[k] = lo[k] + k + 1;
+        last[k] = hi[k] + k + 1;
+    }
+    if (hi[0] >= lo[0]) {
+        NGA_Periodic_get(a, first, last, patch, ld);
+        NGA_Put(b, lo, hi, patch, ld);
+    }
+    GA_Sync();
+    say("shifted", order_of(b));
+    if (hi[0] >= lo[0])
+        NGA_Periodic_acc(a, first, last, patch, ld, &two);
+    GA_Sync();
+    say("added where it was", order_of(a));
+    for (int i = 0; i < N * N; i++)
+        patch[i] = -patch[i];
+    if (hi[0] >= lo[0])
+        NGA_Periodic_put(a, first, last, patch, ld);
+    GA_Sync();
+    GA_Shift_diagonal(a, &half);
+    say("put, and its diagonal shifted", order_of(a));
+    GA_Destroy(a);
+    GA_Destroy(b);
+    free(patch);
+}
+
+/* The ghosts of one side after the other, and all of them while something else is done. */
+static void ghosts_by_side(void)
+{
+    int dims[2] = { N, N }, width[2] = { 2, 1 }, lo[2], hi[2], ld[1], whole[2];
+    int a = NGA_Create_ghosts(C_DBL, 2, dims, width, (char *)"sides", NULL);
+    double *at, sum = 0;
+
+    fill(a);
+    for (int side = -1; side <= 1; side += 2)
+        for (int k = 0; k < 2; k++)
+            NGA_Update_ghost_dir(a, k, side, 0);
+    GA_Sync();
+    NGA_Distribution(a, me, lo, hi);
+    if (hi[0] >= lo[0]) {
+        NGA_Access_ghosts(a, whole, &at, ld);
+        for (int j = 1; j < whole[1] - 1; j++) /* two rows above, one column to the right */
+            sum += fabs(at[j] - (100 * ((lo[0] - 2 + N) % N) + (lo[1] - 1 + j)));
+        for (int i = 2; i < whole[0] - 2; i++)
+            sum += fabs(at[i * ld[0] + whole[1] - 1] - (100 * (lo[0] - 2 + i) + (hi[1] + 1) % N));
+        NGA_Release(a, lo, hi);
+    }
+    GA_Dgop(&sum, 1, (char *)"+");
+    say("wrong ghosts of a side", sum);
+    GA_Destroy(a);
+}
+
 static void block_cyclic(void)
 {
     int dims[2] = { N, N }, block[2] = { 7, 9 }, a = GA_Create_handle();
@@ -251,6 +327,24 @@ static void lists(void)
     GA_Pack(a, b, mask, 0, N - 1, &count);
     NGA_Get(b, lo, hi, values, ld);
     say("packed", values[14] + count);
+    for (int i = 0; i < N; i++)
+        values[i] = -1;
+    lo[0] = 0;
+    if (me == nproc - 1)
+        NGA_Put(a, lo, hi, values, ld);
+    GA_Sync();
+    GA_Unpack(b, a, mask, 0, N - 1, &count);
+    NGA_Get(a, lo, hi, values, ld);
+    say("unpacked", values[0] + 100 * values[N - 4] + 10000 * values[1] + count);
+    GA_Sync();
+    GA_Scan_copy(a, b, mask, 0, N - 1);
+    NGA_Get(b, lo, hi, values, ld);
+    say("copied along", values[7] + 100 * values[N - 1]);
+    GA_Sync();
+    GA_Scan_add(a, b, mask, 0, N - 1, 1);
+    NGA_Get(b, lo, hi, values, ld);
+    say("scanned without its own", values[7] + 100 * values[N - 1]);
+    GA_Sync();
     GA_Destroy(a);
     GA_Destroy(b);
     GA_Destroy(mask);
@@ -301,6 +395,8 @@ int main(int argc, char **argv)
     scattered();
     counters();
     ghosts();
+    shifts();
+    ghosts_by_side();
     block_cyclic();
     mirrored();
     groups();
