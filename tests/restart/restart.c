@@ -522,8 +522,10 @@ static int barriers_left;            /* of them, until this process is lost */
 
 static int barrier_with_a_loss(void *ctx)
 {
-    if (--barriers_left == 0)
+    if (--barriers_left == 0) {
+        usleep(100000); /* the others are in it */
         raise(SIGKILL);
+    }
     return joined.barrier(ctx);
 }
 

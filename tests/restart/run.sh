@@ -139,7 +139,7 @@ sh "$src/tests/restart/hosts.sh" 1 true 2>/dev/null && for mode in $modes; do
     is "udp $mode, two hosts: other members, other orders" $run 4 members 2
     says 137 'was lost' "udp $mode, two hosts: a rank killed in the second job" $run 3 killed
     for rank in 0 1 2; do
-        says 137 'was lost' "udp $mode, two hosts: rank $rank killed in the end" $run 3 first $rank
+        says 137 ' lost; ending the job' "udp $mode, two hosts: rank $rank killed in the end" $run 3 first $rank
     done
     is "udp $mode, two hosts: who has ended the job leaves at once" $run 8 leave
 done
