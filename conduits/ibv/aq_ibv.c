@@ -84,9 +84,14 @@ static int aq_ibv_init_peers(struct aq_ibv_net *net)
 {
     const uint32_t qps = aq_ibv_bounded(AQ_ENV_NUM_QPS, 0, AQ_IBV_QPS);
 
-    return aq_ibv_peers_init(net, aq_ibv_qp_depth(net),
-                             aq_ibv_size_up_to(AQ_ENV_INLINESEND_LIMIT, AQ_IBV_INLINE_MAX),
-                             qps != 0 ? qps : net->rail_count, aq_env_bool(AQ_ENV_USE_FENCED_PUTS));
+    const struct aq_ibv_qp_config qp = {
+        .depth = aq_ibv_qp_depth(net),
+        .inline_max = aq_ibv_size_up_to(AQ_ENV_INLINESEND_LIMIT, AQ_IBV_INLINE_MAX),
+        .gather_max = aq_ibv_bounded(AQ_ENV_AQ_IBV_GATHER, 1, AQ_IBV_GATHER_MAX),
+    };
+
+    return aq_ibv_peers_init(net, &qp, qps != 0 ? qps : net->rail_count,
+                             aq_env_bool(AQ_ENV_USE_FENCED_PUTS));
 }
 
 static void aq_ibv_init_am(struct aq_ibv_net *net)
@@ -234,13 +239,14 @@ static void aq_ibv_report(void)
     aq_log_print(
         "ibv: rank %u: %u peers, %llu connected; deferred %llu messages, wrote %llu credit "
         "updates, asked for credits %llu times, gave up some %llu times, slept %llu times; "
-        "%llu transfers left in %llu batches, %llu fences; datagrams: sent %llu, received "
+        "%llu requests left in %llu batches, %llu transfers joined others, %llu fences; datagrams: "
+        "sent %llu, received "
         "%llu, refused %llu; receive buffers %llu bytes\n",
         aq_job.rank, aq_ibv_peers.count, aq_ibv_count(&aq_ibv_peers.connects),
         aq_ibv_count(&am->deferred), aq_ibv_count(&am->updates.written),
         aq_ibv_count(&am->credit_requests), aq_ibv_count(&am->skips),
         (unsigned long long)aq_ibv_progress_sleeps(), aq_ibv_count(&rma->batch_requests),
-        aq_ibv_count(&rma->batches), aq_ibv_count(&rma->fences),
+        aq_ibv_count(&rma->batches), aq_ibv_count(&rma->joined), aq_ibv_count(&rma->fences),
         aq_ibv_count(&aq_ibv_dgram_counts.sent), aq_ibv_count(&aq_ibv_dgram_counts.received),
         aq_ibv_count(&aq_ibv_dgram_counts.refused), (unsigned long long)aq_ibv_rbuf_bytes());
     if (aq_fh_job != NULL)

@@ -9,6 +9,8 @@
  *           cheap beside it), at the end of the region or call, and with every poll of the thread.
  *           Only the last request is signalled: requests of a queue pair complete in order. On a
  *           rail whose puts are fenced one read ends the batch, for all of its puts
+ * Lists     puts to consecutive remote addresses, or gets from them, join into one work request,
+ *           whose list names their local pieces: a section that is contiguous at the target
  *           Everything else is posted and signalled at once: somebody may wait for a put outside of
  *           a region, and a completion that is requested later costs a request of its own
  * Owns      the batches: a thread has one from rma_batch_begin to rma_batch_end
@@ -140,12 +142,85 @@ int aq_ibv_batch_flush(void)
     return AQ_OK;
 }
 
+/* --- work requests of several transfers --- */
+
+/* Ends all that have joined. */
+static void aq_ibv_joined_done(struct aq_ibv_done *done)
+{
+    struct aq_ibv_rma_frag *frag = aq_ibv_rma_frag_of(done);
+
+    while (frag != NULL) {
+        struct aq_ibv_rma_frag *before = frag->joined;
+
+        frag->fn(&frag->done);
+        frag = before;
+    }
+}
+
+static void aq_ibv_batch_link(struct aq_ibv_batch_slot *slot, struct aq_ibv_rma_frag *frag)
+{
+    struct aq_ibv_rma_frag *before = slot->frag;
+
+    if (before->done.fn != aq_ibv_joined_done) {
+        before->joined = NULL;
+        before->fn = before->done.fn;
+    }
+    frag->joined = before;
+    frag->fn = frag->done.fn;
+    frag->done.fn = aq_ibv_joined_done;
+    slot->frag = frag;
+}
+
+/* Inline data joins inline data, a list grows by one. Returns false if there is no space in it. */
+static bool aq_ibv_batch_extend(struct aq_ibv_qp *qp, struct aq_ibv_batch_slot *slot,
+                                const struct aq_ibv_local *local)
+{
+    struct ibv_sge *sge = slot->sges;
+    const unsigned is_read = slot->wr.opcode == IBV_WR_RDMA_READ;
+
+    if ((slot->wr.send_flags & IBV_SEND_INLINE) != 0) {
+        if (sge->length + local->len > MIN(AQ_IBV_BATCH_INLINE, qp->max_inline))
+            return false;
+        memcpy(slot->data + sge->length, (const void *)local->addr, local->len);
+        sge->length += (uint32_t)local->len;
+        return true;
+    }
+    if (slot->wr.num_sge >= qp->max_gather[is_read])
+        return false;
+    sge[slot->wr.num_sge++] = (struct ibv_sge){ .addr = local->addr,
+                                                .length = (uint32_t)local->len,
+                                                .lkey = local->lkey[qp->rail->dev->index] };
+    return true;
+}
+
+/* Does the transfer continue the batch's last request? Then it joins it. */
+static bool aq_ibv_batch_join(struct aq_ibv_qp *qp, const struct ibv_send_wr *wr,
+                              const struct aq_ibv_local *local, struct aq_ibv_rma_frag *frag)
+{
+    struct aq_ibv_batch *batch = aq_ibv_batch;
+    struct aq_ibv_batch_slot *slot;
+
+    if (batch->count == 0 || batch->qp != qp)
+        return false;
+    slot = &batch->slots[batch->count - 1];
+    if (slot->remote_end != wr->wr.rdma.remote_addr || slot->wr.wr.rdma.rkey != wr->wr.rdma.rkey
+        || slot->wr.opcode != wr->opcode || slot->wr.send_flags != wr->send_flags
+        || qp->max_gather[0] < 2 || !aq_ibv_batch_extend(qp, slot, local))
+        return false;
+    slot->remote_end += local->len;
+    aq_ibv_batch_link(slot, frag);
+    aq_counter_add(&aq_ibv_rma.joined, 1);
+    return true;
+}
+
 int aq_ibv_batch_add(struct aq_ibv_qp *qp, const struct ibv_send_wr *wr,
                      const struct aq_ibv_local *local, struct aq_ibv_rma_frag *frag)
 {
     struct aq_ibv_batch *batch = aq_ibv_batch;
     struct aq_ibv_batch_slot *slot;
 
+    if (aq_ibv_batch_join(qp, wr, local, frag))
+        return AQ_OK;
     if (batch->count != 0 && (batch->qp != qp || batch->count == AQ_IBV_BATCH_MAX)
         && aq_ibv_batch_flush() != AQ_OK)
         return AQ_RETRY;
@@ -153,14 +228,15 @@ int aq_ibv_batch_add(struct aq_ibv_qp *qp, const struct ibv_send_wr *wr,
     batch->qp = qp;
     slot->frag = frag;
     slot->wr = *wr;
-    slot->wr.sg_list = &slot->sge;
+    slot->wr.sg_list = slot->sges;
     slot->wr.num_sge = 1;
-    slot->sge = (struct ibv_sge){ .addr = local->addr, .length = (uint32_t)local->len };
+    slot->remote_end = wr->wr.rdma.remote_addr + local->len;
+    slot->sges[0] = (struct ibv_sge){ .addr = local->addr, .length = (uint32_t)local->len };
     if ((wr->send_flags & IBV_SEND_INLINE) != 0) {
         memcpy(slot->data, (const void *)local->addr, local->len);
-        slot->sge.addr = (uintptr_t)slot->data;
+        slot->sges[0].addr = (uintptr_t)slot->data;
     } else {
-        slot->sge.lkey = local->lkey[qp->rail->dev->index];
+        slot->sges[0].lkey = local->lkey[qp->rail->dev->index];
     }
     if (local->len > AQ_IBV_BATCH_LARGE)
         (void)aq_ibv_batch_flush(); /* no space: it waits for the next poll */

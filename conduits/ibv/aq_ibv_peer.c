@@ -35,12 +35,11 @@ struct aq_ibv_cells {
 static struct aq_ibv_cells *aq_ibv_cells AQ_JOB_STATE; /* the newest page first */
 _Static_assert(AQ_IBV_CELLS * sizeof(struct aq_ibv_cell) == AQ_PAGE_SIZE, "cells fill pages");
 
-int aq_ibv_peers_init(struct aq_ibv_net *net, uint32_t qp_depth, uint32_t inline_max,
+int aq_ibv_peers_init(struct aq_ibv_net *net, const struct aq_ibv_qp_config *qp,
                       uint32_t qps_wanted, bool fence_puts)
 {
     aq_ibv_peers.net = net;
-    aq_ibv_peers.qp.depth = qp_depth;
-    aq_ibv_peers.qp.inline_max = inline_max;
+    aq_ibv_peers.qp = *qp;
     aq_ibv_peers.qps_wanted = qps_wanted;
     aq_ibv_peers.fence_puts = fence_puts;
     aq_ibv_peers.table = calloc(aq_job.size, sizeof(*aq_ibv_peers.table));

@@ -100,7 +100,7 @@ static inline struct aq_ibv_peer *aq_ibv_peer_of_flow(struct aq_ibv_flow *flow)
 }
 
 /* Memory for the table. AQ_OK or negative, logged. */
-int aq_ibv_peers_init(struct aq_ibv_net *net, uint32_t qp_depth, uint32_t inline_max,
+int aq_ibv_peers_init(struct aq_ibv_net *net, const struct aq_ibv_qp_config *qp,
                       uint32_t qps_wanted, bool fence_puts);
 /* Destroy the queue pairs with all peers, and free the peers; the connector has ended. */
 void aq_ibv_peers_fini(void);

@@ -212,6 +212,27 @@ unsigned aq_ibv_qp_reap(struct aq_ibv_rail *rail)
 
 /* --- creation --- */
 
+/* Local pieces that a device takes, of those that the settings allow; a message has two. */
+static uint32_t aq_ibv_qp_gather(const struct aq_ibv_qp_config *config, int device)
+{
+    const uint32_t wanted = MAX(config->gather_max, 2u);
+
+    return device < (int)wanted ? (uint32_t)MAX(device, 1) : wanted;
+}
+
+static void aq_ibv_qp_note_gather(struct aq_ibv_qp *qp, const struct aq_ibv_qp_config *config)
+{
+    const struct ibv_device_attr *device = &qp->rail->dev->attr;
+    const int reads = device->max_sge_rd > 0 ? device->max_sge_rd : device->max_sge;
+
+    if (config->gather_max < 2) {
+        qp->max_gather[0] = qp->max_gather[1] = 1;
+        return;
+    }
+    qp->max_gather[0] = (uint8_t)aq_ibv_qp_gather(config, device->max_sge);
+    qp->max_gather[1] = (uint8_t)aq_ibv_qp_gather(config, MIN(reads, device->max_sge));
+}
+
 static struct ibv_qp *aq_ibv_qp_new(const struct aq_ibv_qp_config *config,
                                     const struct aq_ibv_rail *rail,
                                     const struct aq_ibv_remote *remote,
@@ -223,9 +244,23 @@ static struct ibv_qp *aq_ibv_qp_new(const struct aq_ibv_qp_config *config,
                                        .srq = rail->srq,
                                        .qp_type = IBV_QPT_RC };
     attr->cap.max_send_wr = config->depth;
-    attr->cap.max_send_sge = 2;
+    attr->cap.max_send_sge = aq_ibv_qp_gather(config, rail->dev->attr.max_sge);
     attr->cap.max_inline_data = config->inline_max;
     return rail->dev->lib->create_qp(rail->dev->pd, attr);
+}
+
+/* The device does not take such requests: shorter lists, then less inline data. False: there is no
+ * less. */
+static bool aq_ibv_qp_ask_for_less(struct aq_ibv_qp_config *config)
+{
+    if (config->gather_max > 2) {
+        config->gather_max = 2;
+        return true;
+    }
+    if (config->inline_max == 0)
+        return false;
+    config->inline_max = config->inline_max > 32 ? config->inline_max / 2 : 0;
+    return true;
 }
 
 static void aq_ibv_qp_to_init(struct aq_ibv_qp *qp)
@@ -262,17 +297,15 @@ struct aq_ibv_qp *aq_ibv_qp_create(struct aq_ibv_qp_config *config, struct aq_ib
     qp->rail = rail;
     qp->depth = config->depth;
     qp->qp = aq_ibv_qp_new(config, rail, remote, &attr);
-    while (qp->qp == NULL && config->inline_max > 0 && (errno == EINVAL || errno == ENOMEM)) {
-        config->inline_max =
-            config->inline_max > 32 ? config->inline_max / 2 : 0; /* the device takes less inline */
+    while (qp->qp == NULL && (errno == EINVAL || errno == ENOMEM) && aq_ibv_qp_ask_for_less(config))
         qp->qp = aq_ibv_qp_new(config, rail, remote, &attr);
-    }
     if (qp->qp == NULL)
         aq_fatal("ibv: port %s:%u makes no queue pair for %s, after those for %u ranks: %s; the "
                  "device offers %d "
                  "in all: run fewer ranks on a host, or raise ulimit -l if that is the limit",
                  rail->dev->name, rail->port, aq_ibv_remote_who(remote, who, sizeof(who)), others,
                  strerror(errno), rail->dev->attr.max_qp);
+    aq_ibv_qp_note_gather(qp, config);
     qp->max_inline = attr.cap.max_inline_data < config->inline_max ? attr.cap.max_inline_data
                                                                    : config->inline_max;
     aq_ibv_qp_to_init(qp);

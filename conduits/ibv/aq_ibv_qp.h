@@ -23,6 +23,7 @@
 
 #define AQ_IBV_QP_DEPTH_MAX 256u /* work requests of a queue pair */
 #define AQ_IBV_INLINE_MAX   448u /* bytes that are ever sent inline */
+#define AQ_IBV_GATHER_MAX   16u  /* local pieces of one request, at most */
 /* A queue pair's address ends in so many zeros that a slot number fits there: see wr_id. */
 #define AQ_IBV_QP_ALIGN 512u
 
@@ -30,6 +31,7 @@
 struct aq_ibv_qp_config {
     uint32_t depth;      /* slots of a queue; a power of two */
     uint32_t inline_max; /* bytes; lowered if a device takes less */
+    uint32_t gather_max; /* local pieces of a request */
 };
 
 /* A waiter for work requests, embedded in the waiter's own struct. fn runs once, when all of its
@@ -49,6 +51,7 @@ struct aq_ibv_qp {
     uint32_t signalled; /* head when the last signalled request was posted; under lock */
     atomic_uint tail;   /* requests completed so far; written under the reap lock */
     uint32_t max_inline, max_reads;
+    uint8_t max_gather[2]; /* local pieces of an RDMA write, of a read [1] */
     /* puts are followed by a read: messages use another queue pair and might overtake a put on the
      * way to memory */
     bool fences;

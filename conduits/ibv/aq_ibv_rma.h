@@ -36,7 +36,7 @@ struct aq_ibv_rma {
     size_t copy_now;             /* bytes that are copied if the source must be free at return */
     struct aq_ibv_bounce *fence; /* destination of the reads behind fenced puts; never read */
     atomic_uint parked[2];       /* transfers that wait: of long messages [1], others [0] */
-    aq_counter batches, batch_requests, fences;
+    aq_counter batches, batch_requests, joined, fences;
 };
 extern struct aq_ibv_rma aq_ibv_rma;
 
@@ -61,6 +61,8 @@ struct aq_ibv_rma_frag {
     struct aq_op *op;
     struct aq_ibv_xfer *xfer; /* the transfer that it belongs to, or NULL */
     struct aq_ibv_bounce *bounce;
+    struct aq_ibv_rma_frag *joined;       /* the frag before it in a work request of several */
+    void (*fn)(struct aq_ibv_done *done); /* its own end, if the request has several */
     void *dest; /* where the bounce buffer is copied to at the end, or NULL */
     uint32_t nbytes;
     gex_EC_t category;               /* of an atomic operation */
@@ -131,10 +133,13 @@ static inline int aq_ibv_rma_post(struct aq_ibv_qp *qp, struct ibv_send_wr *wr,
 #define AQ_IBV_BATCH_LARGE  4096u /* bytes: a larger request leaves at once */
 #define AQ_IBV_BATCH_INLINE 128u  /* bytes of an inline request */
 
+/* A work request. Puts to, or gets from, consecutive remote addresses join it: their local pieces
+ * are its list. */
 struct aq_ibv_batch_slot {
     struct ibv_send_wr wr;
-    struct ibv_sge sge;
-    struct aq_ibv_rma_frag *frag;
+    struct ibv_sge sges[AQ_IBV_GATHER_MAX];
+    uint64_t remote_end;               /* the remote address behind it */
+    struct aq_ibv_rma_frag *frag;      /* of the last transfer that has joined */
     uint8_t data[AQ_IBV_BATCH_INLINE]; /* of an inline request */
 };
 
@@ -158,8 +163,8 @@ void aq_ibv_rma_batch_end(struct aq_op *before);
 int aq_ibv_batch_flush(void);
 /* Free the batches; no thread has one. */
 void aq_ibv_batch_fini(void);
-/* Add a request, as aq_ibv_rma_post(). Inline data, at most AQ_IBV_BATCH_INLINE bytes, is
- * copied. */
+/* Add a request, or join the last one; as aq_ibv_rma_post(). Inline data, at most
+ * AQ_IBV_BATCH_INLINE bytes, is copied. */
 int aq_ibv_batch_add(struct aq_ibv_qp *qp, const struct ibv_send_wr *wr,
                      const struct aq_ibv_local *local, struct aq_ibv_rma_frag *frag);
 

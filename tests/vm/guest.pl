@@ -175,6 +175,21 @@ sub suite_fences {
     }
 }
 
+# Transfers to consecutive remote addresses join into work requests with lists of local pieces, or not, as the setting
+# says; the programs check the data. Each run of a section is a transfer here, none is packed.
+sub suite_lists {
+    for my $pieces (8, 1) {
+        for my $program (qw(nbi_region vis_random)) {
+            my %env  = (AQ_IBV_STATS => 1, AQ_TEST_QUICK => 1, AQ_IBV_GATHER => $pieces, GASNET_VIS_MAXCHUNK => 1);
+            my $text = run(\%env, 300, launcher(), '-n', 2, "$build/tests/conformance/bin/test_$program-seq");
+            my @each = $text =~ /(\d+) transfers joined/g;
+            my $good = $pieces == 1 ? !grep { $_ } @each : grep { $_ } @each;
+            judge("transfers that joined others in $program with AQ_IBV_GATHER=$pieces: @each", $text,
+                  $? == 0 && @each == 2 && $good);
+        }
+    }
+}
+
 # Like beside like. A blocking put is complete when its acknowledgement is back, so it is held against a write of 8
 # bytes at a queue depth of 1 (ib_write_bw -t 1), whose next one waits for the last one's completion; ib_write_lat is
 # half of a ping-pong of two writes, which no completion is waited for. An active message's round trip is two sends.
@@ -351,7 +366,7 @@ sub suite_ga {
 
 my %suite = (sanity => \&suite_sanity, conformance => \&suite_conformance, reference => \&suite_reference,
              stress => \&suite_stress, ft => \&suite_ft, kill => \&suite_kill, lost => \&suite_lost,
-             down => \&suite_down, limits => \&suite_limits, fences => \&suite_fences, leave => \&suite_leave,
+             down => \&suite_down, limits => \&suite_limits, fences => \&suite_fences, lists => \&suite_lists, leave => \&suite_leave,
              restart => \&suite_restart, armci => \&suite_armci, ga => \&suite_ga,
              bench => \&suite_bench, pin => \&suite_pin, units => \&suite_units);
 $suite{$_}->() for @suites;
