@@ -132,6 +132,10 @@ struct aq_coll_ops {
 #define AQ_CAP_LOAD_STORE (1u << 3) /* aq_job.map holds addresses for loads and stores */
 #define AQ_CAP_RMA_BATCH  (1u << 4) /* rma_batch_begin improves throughput */
 
+/* In *busy: a message waits for more, past the poll that ends its call. Where that call has none
+ * (GEX_FLAG_IMMEDIATE), core makes it up with the client's next poll. */
+#define AQ_BUSY_OWN_POLL (UINT64_C(1) << 63)
+
 /* Entries of the local table only: sleep_*, segment_reaches. Entries of the remote table only:
  * busy, quiesce, exit, wait_*, may_notify, rma_batch_*, ad_*. The other table has aq_nosup_*
  * there. */
@@ -208,7 +212,8 @@ struct aq_conduit_ops {
      * replies_only. Returns how many were delivered. Never blocks; in par it does not wait for
      * another polling thread. */
     unsigned (*poll)(bool replies_only);
-    /* Not 0: polls have work in progress, so core leaves none of them out. */
+    /* Not 0: polls have work in progress, so core leaves none of them out. See
+     * AQ_BUSY_OWN_POLL. */
     const atomic_uint_fast64_t *busy;
     /* Number of messages sent to a peer, and number handled by it, for the stall report. */
     void (*peer_counts)(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);

@@ -35,6 +35,7 @@
 #define AQ_SPIN_NETWORK_NS 20000u   /* an answer that may come over a network */
 #define AQ_SPIN_GAIN       4u /* an answer while spinning makes up for so many waits in vain */
 #define AQ_SPIN_LUCK_MAX   32u
+#define AQ_STAYS_MAX       4096u     /* messages for which a thread does not give way: about 2 ms */
 #define AQ_DECLINED_NS     50000u    /* sleep where a yield is slow and a message had no credit */
 #define AQ_LOOKS_LEFT_OUT  64u       /* looks */
 #define AQ_MOVE_NS         1000000u  /* between two moves, at least */
@@ -197,13 +198,17 @@ static uint64_t aq_contention_spin_ns(void)
     return aq_job.has_remote ? AQ_SPIN_NETWORK_NS : 0;
 }
 
+bool aq_contention_stays(void)
+{
+    return !aq_contention_is_crowd() && ++aq_contention_self.stays % AQ_STAYS_MAX != 0;
+}
+
 bool aq_contention_spins_first(void)
 {
     struct aq_contention *self = &aq_contention_self;
     const uint64_t ns = aq_contention_spin_ns();
 
-    if (aq_contention_is_crowd()
-        || (self->spin_luck == 0 && ++self->spin_waits % AQ_SPIN_TRIAL != 0))
+    if (!aq_contention_stays() || (self->spin_luck == 0 && ++self->spin_waits % AQ_SPIN_TRIAL != 0))
         return false;
     self->spin_until = ns == 0 ? 0 : aq_now_ns() + ns;
     return true;

@@ -30,6 +30,7 @@ struct aq_contention {
     uint32_t backoff;       /* how many were left out the last time */
     uint32_t spin_luck;     /* of waits that spun first on a shared core, many were answered */
     uint32_t spin_waits;    /* that were begun without such luck */
+    uint32_t stays;         /* messages that came on a shared core while it did not give way */
     uint64_t spin_until;    /* the end of the present one, 0: none */
     uint32_t min_ns;        /* of a yield: what it takes if nobody else is there; 0: not known */
     uint32_t slow;          /* slow yields of late, weighed against fast ones */
@@ -56,6 +57,10 @@ bool aq_contention_spins_first(void);
 /* Such a wait has spun for as long as an answer in shared memory takes. Over a network it spins for
  * longer, and where giving way means to sleep for as long as a wake-up and an answer take. */
 bool aq_contention_spins_on(void);
+
+/* May this thread, whose core is shared, stay since messages come? Not in a crowd, and not always:
+ * a peer that waits for the core may be the one whose message is missing. */
+bool aq_contention_stays(void);
 
 /* Learn from its end. */
 void aq_contention_note_spin(bool answered);

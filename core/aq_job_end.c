@@ -4,8 +4,9 @@
  * Order     a barrier by messages -> everything sent is acknowledged -> the service thread ends ->
  *           the group's barrier, twice -> the monitor ends -> every module frees what it has -> the
  *           variables of the job are as before the first job
- * Losses    the monitor watches through both barriers. Between them the hosts disconnect: each has
- *           come to the end, so that one that is silent afterwards has only been faster
+ * Losses    a rank's monitor watches until that rank has left the second barrier. Between the
+ *           barriers the hosts disconnect: each has come to the end, so that one that is silent
+ *           afterwards has only been faster
  * Kept      What stays in a process between jobs; the next job uses all of it again:
  *             - the state of threads that have called the library, and their pools of operations;
  *               the one thread-specific key that reclaims them

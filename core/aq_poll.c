@@ -180,10 +180,11 @@ static inline unsigned aq_poll_note_vain(void)
     return aq_poll_in_vain();
 }
 
-/* Messages came without giving way: the core's other ranks wait for a while longer. */
+/* Messages came without giving way: the core's other ranks wait for a while longer, but not for
+ * ever: they may be who the client waits for. */
 static inline void aq_poll_note_served(void)
 {
-    if (AQ_LIKELY(!aq_contention_was_shared()) || aq_contention_is_crowd())
+    if (AQ_LIKELY(!aq_contention_was_shared()) || !aq_contention_stays())
         return;
     if (aq_poll_vain.patient)
         aq_contention_note_spin(true);
@@ -191,7 +192,7 @@ static inline void aq_poll_note_served(void)
 }
 
 /* aq_poll() where there is a network. A poll that shared memory had nothing for counts as in vain,
- * whatever the network has: polls in vain need not follow each other. */
+ * whatever the network has. */
 static __attribute__((noinline)) unsigned aq_poll_both(void)
 {
     unsigned served = aq_job.local->poll(false);
@@ -199,10 +200,10 @@ static __attribute__((noinline)) unsigned aq_poll_both(void)
 
     if (served == 0)
         served = aq_poll_note_vain();
-    else
-        aq_poll_note_served();
     if (!skips)
         served += aq_job.remote->poll(false);
+    if (served != 0)
+        aq_poll_note_served();
     served += aq_poll_operations();
     aq_poll_notify(served);
     return served;
@@ -231,6 +232,18 @@ unsigned aq_poll_service(void)
     return served;
 }
 
+/* The poll that a message with GEX_FLAG_IMMEDIATE did without, see AQ_BUSY_OWN_POLL. */
+static inline void aq_poll_for_sends(void)
+{
+    /* relaxed: the flag of this thread's own sends; another thread's make one poll too many */
+    if (AQ_UNLIKELY(aq_job.has_remote)
+        && (atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)aq_job.remote->busy,
+                                 memory_order_relaxed)
+            & AQ_BUSY_OWN_POLL)
+               != 0)
+        aq_poll();
+}
+
 static __attribute__((noinline, cold)) void aq_poll_traced(void)
 {
     const uint64_t began = aq_trace_begin(AQ_TRACE_POLL);
@@ -244,6 +257,7 @@ int gasnet_AMPoll(void)
 #if GASNET_DEBUG
     aq_thread_check_main("gasnet_AMPoll");
 #endif
+    aq_poll_for_sends();
     if (AQ_UNLIKELY(aq_trace_is_on()))
         aq_poll_traced();
     else
@@ -334,6 +348,8 @@ static __attribute__((noinline)) int aq_wait_gives_way(struct aq_waiter *waiter,
  * the wait goes on as if it had begun now. */
 static int aq_wait_spins_first(struct aq_waiter *waiter, bool replies_only)
 {
+    int served;
+
     if (waiter->idle % aq_wait.vain != 0 || aq_contention_spins_on()) {
         aq_cpu_relax();
         return 0;
@@ -341,7 +357,8 @@ static int aq_wait_spins_first(struct aq_waiter *waiter, bool replies_only)
     waiter->no_wakeup &= ~AQ_WAITER_SPINS;
     waiter->idle = 1;
     aq_contention_note_spin(false);
-    return aq_wait_gives_way(waiter, replies_only);
+    served = aq_wait_gives_way(waiter, replies_only);
+    return served == AQ_STEP_ON && waiter->idle < aq_wait.spins ? 0 : served;
 }
 
 /* A wait on a shared core begins: true if it spins first. */

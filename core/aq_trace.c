@@ -497,7 +497,7 @@ void aq_trace_finish(const char *why, bool in_signal)
         return;
     __atomic_store_n(&aq_trace_switch.on, 0, __ATOMIC_RELAXED); /* running threads stop recording */
     /* half of GASNET_EXITTIMEOUT: the rest is for the remaining steps of the shutdown */
-    aq_trace_state.end_by = aq_now_ns() + aq_jobarea_exit_ms(aq_spawn_jobarea()) * UINT64_C(500000);
+    aq_trace_state.end_by = aq_now_ns() + aq_spawn_jobarea()->exit_timeout_ms * UINT64_C(500000);
     locked = aq_trace_lock(true);
     in_signal = in_signal || !locked;
     if (aq_trace_sink.fd >= 0) {

@@ -9,10 +9,10 @@
  *           cheap beside it), at the end of the region or call, and with every poll of the thread.
  *           Only the last request is signalled: requests of a queue pair complete in order. On a
  *           rail whose puts are fenced one read ends the batch, for all of its puts
- * Lists     puts to consecutive remote addresses, or gets from them, join into one work request,
- *           whose list names their local pieces: a section that is contiguous at the target
  *           Everything else is posted and signalled at once: somebody may wait for a put outside of
  *           a region, and a completion that is requested later costs a request of its own
+ * Lists     puts to consecutive remote addresses, or gets from them, join into one work request,
+ *           whose list names their local pieces: a section that is contiguous at the target
  * Owns      the batches: a thread has one from rma_batch_begin to rma_batch_end
  * Threads   any
  * Promise   a request in a batch has been counted; it leaves without a further call of the client
@@ -205,7 +205,8 @@ static bool aq_ibv_batch_join(struct aq_ibv_qp *qp, const struct ibv_send_wr *wr
     slot = &batch->slots[batch->count - 1];
     if (slot->remote_end != wr->wr.rdma.remote_addr || slot->wr.wr.rdma.rkey != wr->wr.rdma.rkey
         || slot->wr.opcode != wr->opcode || slot->wr.send_flags != wr->send_flags
-        || qp->max_gather[0] < 2 || !aq_ibv_batch_extend(qp, slot, local))
+        || qp->max_gather[0] < 2 || local->len > AQ_IBV_BATCH_LARGE
+        || !aq_ibv_batch_extend(qp, slot, local))
         return false;
     slot->remote_end += local->len;
     aq_ibv_batch_link(slot, frag);

@@ -142,12 +142,12 @@ static inline bool aq_udp_poll_defers(void)
 {
     const uint64_t send_batch = atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed);
 
-    if (AQ_UNLIKELY((send_batch & 1) != 0)) {
-        const uint64_t sends = (send_batch >> 1) + 1;
+    if (AQ_UNLIKELY((send_batch & AQ_BUSY_OWN_POLL) != 0)) {
+        const uint64_t sends = (send_batch & ~AQ_BUSY_OWN_POLL) + 1;
 
-        /* relaxed: a hint. Bit 0 is set by a send since the last poll; the other bits count
+        /* relaxed: a hint. The flag is set by a send since the last poll; the other bits count
          * polls */
-        atomic_store_explicit(&aq_udp.send_batch, sends >= AQ_UDP_SEND_BATCH_MAX ? 0 : sends << 1,
+        atomic_store_explicit(&aq_udp.send_batch, sends >= AQ_UDP_SEND_BATCH_MAX ? 0 : sends,
                               memory_order_relaxed);
         return sends % AQ_UDP_SEND_BATCH_POLL != 0;
     }

@@ -39,6 +39,7 @@
 #define AQ_WIDEN_TRIES    3u    /* lost padded datagrams after which a size is given up */
 #define AQ_TOGETHER_NS    3000u /* calls at a smaller distance form a run */
 #define AQ_TOGETHER_BYTES 4096u /* largest datagram that collects several frames */
+#define AQ_TOGETHER_PUTS  32u   /* puts and gets that leave without a poll */
 #define AQ_ALONE          3u    /* messages of a run that leave at once */
 
 const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, size_t size)
@@ -305,29 +306,30 @@ static inline void aq_udp_end_batches(uint64_t now_ns)
 #endif
 }
 
-/* A batch has grown: bit 0 tells the poll that ends this call to leave it alone. */
+/* A batch has grown. */
 static inline void aq_udp_note_batch(enum aq_udp_delay delay)
 {
     /* relaxed: a hint for this thread's own next poll */
     const uint64_t batch = atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed);
 
     atomic_store_explicit(&aq_udp.send_batch,
-                          delay == AQ_UDP_PAST_OWN_POLL ? batch | 1
-                          : batch == 0                  ? 2
+                          delay == AQ_UDP_PAST_OWN_POLL ? batch | AQ_BUSY_OWN_POLL
+                          : batch == 0                  ? 1
                                                         : batch,
                           memory_order_relaxed);
 }
 
 /* A single message leaves at once, and so do the next two. A message of a run, whose predecessors
- * are not even acknowledged, waits to be coalesced. It leaves with a full datagram, at the poll
- * that the delay names, or after AQ_UDP_SEND_BATCH_MAX messages. */
+ * are not even acknowledged, waits to be coalesced. It leaves at the poll that the delay names,
+ * after AQ_UDP_SEND_BATCH_MAX such polls, or with the AQ_TOGETHER_PUTS-th put. */
 void aq_udp_peer_queued(struct aq_udp_peer *peer, enum aq_udp_delay delay, uint64_t now_ns)
 {
     const bool together = aq_udp.coalesce && (peer->run != 0 || peer->link.in_flight != 0)
                           && now_ns - peer->touched_ns < AQ_TOGETHER_NS;
 
     peer->run = together ? peer->run + 1 : 0;
-    if (delay == AQ_UDP_NO_DELAY || peer->run < AQ_ALONE) {
+    if (delay == AQ_UDP_NO_DELAY || peer->run < AQ_ALONE
+        || (delay == AQ_UDP_TO_NEXT_POLL && peer->run % AQ_TOGETHER_PUTS == 0)) {
         aq_udp_peer_pump(peer, now_ns);
         if (aq_udp.coalesce)
             peer->touched_ns = aq_now_ns(); /* the send call took some time */

@@ -391,7 +391,8 @@ int aq_udp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
         if (peer->own.first != NULL || !aq_udp_get_ask(peer, &xfer))
             aq_udp_queue_push(&peer->own, aq_udp_xfer_new(&xfer));
     }
-    aq_udp_peer_queued(peer, AQ_UDP_TO_NEXT_POLL, aq_now_ns());
+    /* without a flush timer a get that waits would not overlap what the client does meanwhile */
+    aq_udp_peer_queued(peer, AQ_THREADED ? AQ_UDP_TO_NEXT_POLL : AQ_UDP_NO_DELAY, aq_now_ns());
     aq_lock_release(&peer->lock);
     return AQ_OK;
 }

@@ -210,7 +210,9 @@ static void aq_group_await_monitor(const struct aq_jobarea *jobarea)
     const struct timespec delay = { .tv_nsec = 10000000 };
 
     for (int i = 0; i < AQ_GROUP_WORD_MS / 10; i++) {
-        while (aq_jobarea_in_shutdown(jobarea))
+        /* relaxed: the code is raised before the state */
+        while (aq_jobarea_in_shutdown(jobarea)
+               && atomic_load_explicit(&jobarea->exit_code, memory_order_relaxed) != 0)
             pause();
         nanosleep(&delay, NULL);
     }

@@ -42,6 +42,15 @@ static void run_then_poll(void)
     gasnet_AMPoll();
 }
 
+/* Such messages do not poll. */
+static void immediate_run_then_poll(void)
+{
+    for (int i = 0; i < MESSAGES; i++)
+        while (gex_AM_RequestShort0(aq_test_tm, 1, H_RUN, GEX_FLAG_IMMEDIATE) != 0)
+            gasnet_AMPoll();
+    gasnet_AMPoll();
+}
+
 static void run_then_send_elsewhere(void)
 {
     for (int i = 0; i < MESSAGES; i++)
@@ -81,6 +90,7 @@ int main(int argc, char **argv)
     aq_test_start(&argc, &argv, 2);
     aq_test_handlers(table, AQ_LENGTH(table));
     try_run("the end of a run leaves with the next poll", run_then_poll);
+    try_run("so does the end of a run with GEX_FLAG_IMMEDIATE", immediate_run_then_poll);
     if (aq_test_n > 2)
         try_run("the end of a run leaves with the next message", run_then_send_elsewhere);
     return aq_test_finish();

@@ -381,6 +381,15 @@ static void test_spins_first_if_answered(void **state)
     assert_in_range(spin_first(64, false), 1, 8);
 }
 
+/* A peer on this core may be the one that the client waits for. */
+static void test_gives_way_now_and_then(void **state)
+{
+    (void)state;
+    share_with(1);
+    spin_first(64, true);
+    assert_in_range(spin_first(20000, true), 19980, 19999);
+}
+
 static void test_spins_first_not_in_a_crowd(void **state)
 {
     (void)state;
@@ -424,6 +433,7 @@ int main(void)
         cmocka_unit_test_setup(test_once_a_millisecond, setup),
         cmocka_unit_test_setup(test_many_ranks_are_no_program, setup),
         cmocka_unit_test_setup(test_spins_first_if_answered, setup),
+        cmocka_unit_test_setup(test_gives_way_now_and_then, setup),
         cmocka_unit_test_setup(test_spins_first_not_in_a_crowd, setup),
         cmocka_unit_test_setup(test_spins_on_if_yields_are_slow, setup),
     };

@@ -175,9 +175,10 @@ int aq_spawn_mpi_shutdown_job(void)
     aq_spawn_mpi_shutdown.owned = aq_spawn_mpi_shutdown.closed = true;
     aq_spawn_mpi.conduit->close(false);
     error = aq_spawn_mpi.lib->barrier();
-    aq_link_disconnect();
-    if (error == 0)
+    if (error == 0) {
+        aq_link_disconnect();
         error = aq_spawn_mpi.lib->barrier();
+    }
     aq_spawn_mpi.lib->close();
     return error == 0 ? AQ_OK : aq_spawn_mpi_failed("MPI_Barrier", error);
 }
@@ -282,8 +283,7 @@ static bool aq_spawn_mpi_hosts_agree(void)
 {
     const uint64_t end =
         aq_jobarea_now_ns()
-        + (AQ_SPAWN_MPI_VOTE_MS + aq_jobarea_exit_ms(aq_spawn_mpi_shutdown.jobarea))
-              * AQ_SPAWN_MPI_MS;
+        + (AQ_SPAWN_MPI_VOTE_MS + aq_spawn_mpi_shutdown.jobarea->exit_timeout_ms) * AQ_SPAWN_MPI_MS;
     bool all = aq_spawn_mpi_shutdown.jobarea->size == aq_spawn_mpi_shutdown.jobarea->job_size;
 
     if (all || aq_spawn_mpi.lib->ibarrier() != 0)
@@ -327,7 +327,7 @@ static void aq_spawn_mpi_finalize(void)
 {
     if (sigsetjmp(aq_spawn_mpi_shutdown.way_out, 1) == 0) {
         aq_spawn_mpi_shutdown.finalizing = 1;
-        aq_spawn_mpi_set_alarm(aq_jobarea_exit_ms(aq_spawn_mpi_shutdown.jobarea) / 1000
+        aq_spawn_mpi_set_alarm(aq_spawn_mpi_shutdown.jobarea->exit_timeout_ms / 1000
                                + AQ_SPAWN_MPI_FINALIZE_S);
         aq_spawn_mpi.lib->finalize();
     } else {
