@@ -280,7 +280,7 @@ add(202, 'abort in all', 134, lines => [1, $ranks]);
 add(206, 'SIGKILL in all', 137, lines => [1, 1]);
 add(300, 'SIGSEGV in several threads of one', 139, lines => [1, 1]);
 
-my @quick = (1, 2, 3, 5, 8, 11, 22, 24, 39, 43, 100, 102, 106, 107, 109);
+my @quick = (1, 2, 3, 5, 8, 11, 22, 24, 38, 39, 43, 100, 102, 106, 107, 109);
 my %threads = map { $_ => 1 } 28, 29, 51 .. 55, 300;
 
 # Under other launchers: their own messages and, for crashes, their own codes.
@@ -298,6 +298,7 @@ sub expected {
     $want{lines} = [0, 2] if $crash && defined $want{lines};
     $want{code} = '[1-9]\d*' if $crash;
     delete $want{says} if $launcher eq 'mpich';
+    delete @want{qw(lines says)} if $case == 38;    # mpirun ends the job: the rank has left without MPI_Finalize
     return \%want;
 }
 
@@ -306,7 +307,7 @@ sub run_cases {
     for my $case (@cases) {
         next if $threads{$case} && $mode eq 'seq';
         next if $asan && $case == 108;
-        next if $case == 38 && $launcher ne 'agents';    # elsewhere no rank is on another host
+        next if $case == 38 && $launcher !~ /^(agents|mpi-)/;    # elsewhere no network is between the ranks
         my $want = expected($launcher, $case);
         my %env = ();
         $env{EXIT_CASE_QUIT} = 1 if defined $want->{quit};
