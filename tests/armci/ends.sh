@@ -7,12 +7,7 @@
 # the MPI that libarmci was made for.
 
 set -u
-: "${AQ_SRC:?AQ_SRC is the source folder}" "${AQ_INSTALL:?AQ_INSTALL is the installed tree}"
-tree=$AQ_INSTALL
-. "$AQ_SRC/build-aux/armci-mpi.sh"
-command -v "$MPICC" >/dev/null && [ -f "$tree/include/armci.h" ] ||
-    { echo '1..0 # SKIP the tree has no libarmci'; exit 0; }
-. "$AQ_SRC/build-aux/tap.sh"
+. "${AQ_SRC:?AQ_SRC is the source folder}/tests/armci/installed.sh"
 unset GASNET_EXITTIMEOUT AQ_EXITTIMEOUT_ORDERLY
 
 # ends CONDUIT STATUS WORDS WAY [WHERE]: the job ends with STATUS (any but 0 for -) within seconds, and says WORDS
@@ -36,7 +31,7 @@ ends()
 
 # shellcheck disable=SC2046
 check "ends builds" "$MPICC" -O1 -g -Wall -Wextra -Werror -I"$AQ_SRC/tests/armci" "$AQ_SRC/tests/armci/ends.c" \
-    -o "$work/ends" $(PKG_CONFIG_PATH="$tree/lib/pkgconfig" pkg-config --cflags --libs armci) \
+    -o "$work/ends" $(pkg --cflags --libs armci) \
     -Wl,-rpath,"$tree/lib" -lpthread
 for conduit in smp udp mpi; do
     for where in barrier mpi compute sleep; do

@@ -6,17 +6,10 @@
 # the MPI that libarmci was made for.
 
 set -u
-: "${AQ_SRC:?AQ_SRC is the source folder}" "${AQ_INSTALL:?AQ_INSTALL is the installed tree}"
-tree=$AQ_INSTALL
-. "$AQ_SRC/build-aux/armci-mpi.sh"
-command -v "$MPICC" >/dev/null && [ -f "$tree/include/armci.h" ] ||
-    { echo '1..0 # SKIP the tree has no libarmci'; exit 0; }
-
-. "$AQ_SRC/build-aux/tap.sh"
+. "${AQ_SRC:?AQ_SRC is the source folder}/tests/armci/installed.sh"
 . "$AQ_SRC/tests/armci/rules.sh"
 cp "$AQ_SRC"/tests/armci/*.c "$AQ_SRC"/tests/armci/*.h "$work" || exit 1
 cd "$work" || exit 1
-pkg() { PKG_CONFIG_PATH="$tree/lib/pkgconfig" pkg-config "$@"; }
 libs_of_archive() { sed -n "s/^Libs.private: //p" "$tree/lib/pkgconfig/armci.pc"; }
 
 # settings CONDUIT: ranks share memory over smp, and none over the others

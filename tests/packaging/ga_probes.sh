@@ -8,14 +8,9 @@
 # made for. Each probe is the program that autoconf makes of it.
 
 set -u
-: "${AQ_SRC:?AQ_SRC is the source folder}" "${AQ_INSTALL:?AQ_INSTALL is the installed tree}"
-tree=$AQ_INSTALL
-. "$AQ_SRC/build-aux/armci-mpi.sh"
-command -v "$MPICC" >/dev/null && [ -f "$tree/include/armci.h" ] ||
-    { echo '1..0 # SKIP the tree has no libarmci'; exit 0; }
+. "${AQ_SRC:?AQ_SRC is the source folder}/tests/armci/installed.sh"
 MPIF77=${MPICC%mpicc*}mpif77${MPICC##*mpicc}
 
-. "$AQ_SRC/build-aux/tap.sh"
 cd "$work" || exit 1
 export LD_LIBRARY_PATH="$tree/lib" # as users do whose linker is not told a run path
 
