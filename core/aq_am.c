@@ -410,7 +410,7 @@ static inline int aq_am_send_request(const struct aq_am_out *out, gex_Flags_t fl
     int declined = aq_am_send(out, flags);
 
     if (!(flags & GEX_FLAG_IMMEDIATE))
-        aq_poll();
+        aq_poll_of_send();
     return declined;
 }
 
@@ -451,7 +451,7 @@ int aq_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, ge
     }
     declined = aq_am_send_short(jobrank, false, handler, flags, nargs, args);
     if (AQ_LIKELY(!(flags & GEX_FLAG_IMMEDIATE)))
-        aq_poll();
+        aq_poll_of_send();
     return declined;
 }
 

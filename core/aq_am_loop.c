@@ -43,7 +43,7 @@ static inline void aq_am_loop_after(struct aq_thread *self, gex_Flags_t flags)
         aq_job.local->sleep_wake();
 #endif
     if (AQ_UNLIKELY(++self->loops % AQ_LOOP_POLL == 0) && !(flags & GEX_FLAG_IMMEDIATE))
-        aq_poll();
+        aq_poll_of_send();
 }
 
 /* No tracing here: see aq_am_loop.h. */

@@ -132,9 +132,13 @@ struct aq_coll_ops {
 #define AQ_CAP_LOAD_STORE (1u << 3) /* aq_job.map holds addresses for loads and stores */
 #define AQ_CAP_RMA_BATCH  (1u << 4) /* rma_batch_begin improves throughput */
 
-/* In *busy: a message waits for more, past the poll that ends its call. Where that call has none
- * (GEX_FLAG_IMMEDIATE), core makes it up with the client's next poll. */
-#define AQ_BUSY_OWN_POLL (UINT64_C(1) << 63)
+/* Why core polls. */
+enum aq_poll_kind {
+    AQ_POLL_ALL,
+    AQ_POLL_REPLIES, /* a reply waits for space: no request may run */
+    AQ_POLL_OF_SEND /* ends a call that has sent, and does not mean that the client waits: a conduit
+                      * that collects messages may leave most of these out */
+};
 
 /* Entries of the local table only: sleep_*, segment_reaches. Entries of the remote table only:
  * busy, quiesce, exit, wait_*, may_notify, rma_batch_*, ad_*. The other table has aq_nosup_*
@@ -208,12 +212,11 @@ struct aq_conduit_ops {
     int (*am_alloc)(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
                     struct aq_am_buffer *buffer_out);
     void (*am_free)(bool is_reply, const struct aq_am_buffer *buffer);
-    /* Delivers messages that have arrived, through aq_am_deliver(); requests too unless
-     * replies_only. Returns how many were delivered. Never blocks; in par it does not wait for
+    /* Delivers messages that have arrived, through aq_am_deliver(); requests too unless kind is
+     * AQ_POLL_REPLIES. Returns how many were delivered. Never blocks; in par it does not wait for
      * another polling thread. */
-    unsigned (*poll)(bool replies_only);
-    /* Not 0: polls have work in progress, so core leaves none of them out. See
-     * AQ_BUSY_OWN_POLL. */
+    unsigned (*poll)(enum aq_poll_kind kind);
+    /* Not 0: polls have work in progress, so core leaves none of them out. */
     const atomic_uint_fast64_t *busy;
     /* Number of messages sent to a peer, and number handled by it, for the stall report. */
     void (*peer_counts)(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);

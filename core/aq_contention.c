@@ -193,7 +193,7 @@ bool aq_contention_move(void)
 /* For how long a wait spins first beyond the polls that an answer in shared memory takes. */
 static uint64_t aq_contention_spin_ns(void)
 {
-    if (aq_contention_self.slow_until != 0)
+    if (!aq_contention_yields_well())
         return AQ_SPIN_NS;
     return aq_job.has_remote ? AQ_SPIN_NETWORK_NS : 0;
 }

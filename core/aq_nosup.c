@@ -70,9 +70,9 @@ void aq_nosup_exit(uint64_t max_ns)
     (void)max_ns;
 }
 
-unsigned aq_nosup_poll(bool replies_only)
+unsigned aq_nosup_poll(enum aq_poll_kind kind)
 {
-    (void)replies_only;
+    (void)kind;
     return 0;
 }
 

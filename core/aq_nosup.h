@@ -25,7 +25,7 @@ int aq_nosup_segment_bind(const struct aq_segment *segment); /* AQ_OK */
 int aq_nosup_segment_discard(void *addr, size_t nbytes);     /* the local table's */
 bool aq_nosup_segment_reaches(gex_Rank_t jobrank);           /* true */
 void aq_nosup_exit(uint64_t max_ns);
-unsigned aq_nosup_poll(bool replies_only);       /* 0 */
+unsigned aq_nosup_poll(enum aq_poll_kind kind);  /* 0 */
 extern const atomic_uint_fast64_t aq_nosup_busy; /* 0 */
 void aq_nosup_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);
 void aq_nosup_wait_arm(void);

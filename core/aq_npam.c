@@ -439,7 +439,7 @@ static AQ_ALWAYS_INLINE int aq_npam_commit(gex_AM_SrcDesc_t handle, enum aq_am_k
         aq_token(sd->token)->replied = true;
     aq_am_complete(&lc, false, is_reply);
     if (!is_reply && ((sd->flags | cflags) & GEX_FLAG_IMMEDIATE) == 0)
-        aq_poll(); /* as requests with a fixed payload do */
+        aq_poll_of_send(); /* as requests with a fixed payload do */
     return 0;
 }
 

@@ -77,11 +77,12 @@ static inline bool aq_poll_skips_remote(struct aq_poll_skip *skip, unsigned loca
 /* Both transports. */
 static inline unsigned aq_poll_transports(bool replies_only)
 {
-    const unsigned local = aq_job.local->poll(replies_only);
+    const enum aq_poll_kind kind = replies_only ? AQ_POLL_REPLIES : AQ_POLL_ALL;
+    const unsigned local = aq_job.local->poll(kind);
 
     if (!aq_job.has_remote || aq_poll_skips_remote(&aq_poll_skip, local))
         return local;
-    return local + aq_job.remote->poll(replies_only);
+    return local + aq_job.remote->poll(kind);
 }
 
 /* Operations of the layer above. */
@@ -193,15 +194,15 @@ static inline void aq_poll_note_served(void)
 
 /* aq_poll() where there is a network. A poll that shared memory had nothing for counts as in vain,
  * whatever the network has. */
-static __attribute__((noinline)) unsigned aq_poll_both(void)
+static __attribute__((noinline)) unsigned aq_poll_both(enum aq_poll_kind kind)
 {
-    unsigned served = aq_job.local->poll(false);
+    unsigned served = aq_job.local->poll(kind);
     const bool skips = aq_poll_skips_remote(&aq_poll_skip, served);
 
     if (served == 0)
         served = aq_poll_note_vain();
     if (!skips)
-        served += aq_job.remote->poll(false);
+        served += aq_job.remote->poll(kind);
     if (served != 0)
         aq_poll_note_served();
     served += aq_poll_operations();
@@ -209,19 +210,29 @@ static __attribute__((noinline)) unsigned aq_poll_both(void)
     return served;
 }
 
-unsigned aq_poll(void)
+static inline unsigned aq_poll_as(enum aq_poll_kind kind)
 {
     unsigned served;
 
     aq_service_note_poll();
     if (AQ_UNLIKELY(aq_job.has_remote))
-        return aq_poll_both();
-    served = aq_job.local->poll(false) + aq_poll_operations();
+        return aq_poll_both(kind);
+    served = aq_job.local->poll(kind) + aq_poll_operations();
     if (AQ_LIKELY(served == 0))
         return aq_poll_note_vain();
     aq_poll_note_served();
     aq_poll_notify(served);
     return served;
+}
+
+unsigned aq_poll(void)
+{
+    return aq_poll_as(AQ_POLL_ALL);
+}
+
+unsigned aq_poll_of_send(void)
+{
+    return aq_poll_as(AQ_POLL_OF_SEND);
 }
 
 unsigned aq_poll_service(void)
@@ -230,18 +241,6 @@ unsigned aq_poll_service(void)
 
     aq_poll_notify(served);
     return served;
-}
-
-/* The poll that a message with GEX_FLAG_IMMEDIATE did without, see AQ_BUSY_OWN_POLL. */
-static inline void aq_poll_for_sends(void)
-{
-    /* relaxed: the flag of this thread's own sends; another thread's make one poll too many */
-    if (AQ_UNLIKELY(aq_job.has_remote)
-        && (atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)aq_job.remote->busy,
-                                 memory_order_relaxed)
-            & AQ_BUSY_OWN_POLL)
-               != 0)
-        aq_poll();
 }
 
 static __attribute__((noinline, cold)) void aq_poll_traced(void)
@@ -257,7 +256,6 @@ int gasnet_AMPoll(void)
 #if GASNET_DEBUG
     aq_thread_check_main("gasnet_AMPoll");
 #endif
-    aq_poll_for_sends();
     if (AQ_UNLIKELY(aq_trace_is_on()))
         aq_poll_traced();
     else

@@ -14,6 +14,9 @@
  * Returns how many messages or operations were served. */
 unsigned aq_poll(void);
 
+/* As aq_poll(), at the end of a call that has sent a message: see AQ_POLL_OF_SEND. */
+unsigned aq_poll_of_send(void);
+
 /* As aq_poll(), for the service thread. These polls are not counted as a client's activity. */
 unsigned aq_poll_service(void);
 

@@ -189,9 +189,9 @@ static int aq_ibv_segment_discard(void *addr, size_t nbytes)
 
 /* --- progress --- */
 
-static unsigned aq_ibv_poll(bool replies_only)
+static unsigned aq_ibv_poll(enum aq_poll_kind kind)
 {
-    return aq_ibv_progress(&aq_ibv_net, replies_only);
+    return aq_ibv_progress(&aq_ibv_net, kind == AQ_POLL_REPLIES);
 }
 
 static bool aq_ibv_may_notify(void)

@@ -296,11 +296,11 @@ static unsigned aq_loop_receive(enum aq_loop_channel channel)
     return served;
 }
 
-static unsigned aq_loop_poll(bool replies_only)
+static unsigned aq_loop_poll(enum aq_poll_kind kind)
 {
     const unsigned served = aq_loop_receive(AQ_LOOP_REPLY);
 
-    return replies_only ? served : served + aq_loop_receive(AQ_LOOP_REQUEST);
+    return kind == AQ_POLL_REPLIES ? served : served + aq_loop_receive(AQ_LOOP_REQUEST);
 }
 
 static void aq_loop_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out)

@@ -151,9 +151,10 @@ static void aq_mpi_batch_end(struct aq_op *before)
         aq_mpi_poll_flush();
 }
 
-static unsigned aq_mpi_poll(bool replies_only)
+static unsigned aq_mpi_poll(enum aq_poll_kind kind)
 {
-    const bool skipped = aq_mpi_am_is_skipped(replies_only);
+    const bool replies_only = kind == AQ_POLL_REPLIES;
+    const bool skipped = aq_mpi_am_is_skipped(kind);
     unsigned served;
 
     if (aq_mpi_is_alone())

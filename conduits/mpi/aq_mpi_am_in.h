@@ -14,13 +14,13 @@
 /* Returns true if this poll may leave MPI out. The poll that follows each request exists so that a
  * rank that only sends still serves others; during a batch of requests one in AQ_MPI_BATCH is
  * enough. A rank that waits polls again without a request in between, and then polls MPI. */
-static inline bool aq_mpi_am_is_skipped(bool replies_only)
+static inline bool aq_mpi_am_is_skipped(enum aq_poll_kind kind)
 {
     struct aq_mpi_am_batch *batch = &aq_mpi_am_batch;
     const bool just_sent = batch->just_sent;
 
     batch->just_sent = false;
-    return AQ_UNLIKELY(just_sent) && !replies_only && batch->sent < AQ_MPI_BATCH;
+    return AQ_UNLIKELY(just_sent) && kind == AQ_POLL_OF_SEND && batch->sent < AQ_MPI_BATCH;
 }
 
 /* Runs messages that have arrived. Returns how many. Any thread, without the lock. */

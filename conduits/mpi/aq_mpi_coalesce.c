@@ -267,7 +267,7 @@ static __attribute__((noinline)) void aq_mpi_coalesce_poll(struct aq_mpi_coalesc
         aq_mpi_am_batch.just_sent = false; /* MPI is polled, whatever this thread has sent */
     pace->polled_ns = now_ns;
     pace->puts = 0;
-    aq_poll();
+    aq_poll_of_send();
     pace->keeps = false;
 }
 

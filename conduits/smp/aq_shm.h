@@ -219,7 +219,7 @@ int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
 int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
                     struct aq_am_buffer *buffer_out);
 void aq_shm_am_free(bool is_reply, const struct aq_am_buffer *buffer);
-unsigned aq_shm_poll(bool replies_only);
+unsigned aq_shm_poll(enum aq_poll_kind kind);
 void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);
 
 /* --- payload blocks (aq_shm_pool.c) --- */

@@ -409,8 +409,9 @@ static __attribute__((noinline)) unsigned aq_shm_poll_marks(bool replies_only)
     return served;
 }
 
-unsigned aq_shm_poll(bool replies_only)
+unsigned aq_shm_poll(enum aq_poll_kind kind)
 {
+    const bool replies_only = kind == AQ_POLL_REPLIES;
     /* acquire: pairs with aq_shm_tx_greet() */
     const uint32_t greetings = atomic_load_explicit(&aq_shm.self->greetings, memory_order_acquire);
     unsigned served = 0;

@@ -137,31 +137,27 @@ static int aq_udp_init(void)
 
 /* --- polling --- */
 
-/* True while messages of a batch wait to be coalesced: the receive call is deferred with them. */
-static inline bool aq_udp_poll_defers(void)
+/* True while messages of a batch wait to be coalesced: the receive call is deferred with them. Any
+ * other poll than that of a send ends the batch. */
+static inline bool aq_udp_poll_defers(enum aq_poll_kind kind)
 {
-    const uint64_t send_batch = atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed);
+    /* relaxed, here and below: a hint */
+    uint64_t sends = atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed);
 
-    if (AQ_UNLIKELY((send_batch & AQ_BUSY_OWN_POLL) != 0)) {
-        const uint64_t sends = (send_batch & ~AQ_BUSY_OWN_POLL) + 1;
-
-        /* relaxed: a hint. The flag is set by a send since the last poll; the other bits count
-         * polls */
-        atomic_store_explicit(&aq_udp.send_batch, sends >= AQ_UDP_SEND_BATCH_MAX ? 0 : sends,
-                              memory_order_relaxed);
-        return sends % AQ_UDP_SEND_BATCH_POLL != 0;
-    }
-    if (AQ_UNLIKELY(send_batch != 0)) /* nothing was sent since the last poll: the batch is over */
-        atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed);
-    return false;
+    if (AQ_LIKELY(sends == 0))
+        return false;
+    sends = kind == AQ_POLL_OF_SEND && sends < AQ_UDP_SEND_BATCH_MAX ? sends + 1 : 0;
+    atomic_store_explicit(&aq_udp.send_batch, sends, memory_order_relaxed);
+    return sends % AQ_UDP_SEND_BATCH_POLL != 0;
 }
 
-static unsigned aq_udp_poll(bool replies_only)
+static unsigned aq_udp_poll(enum aq_poll_kind kind)
 {
+    const bool replies_only = kind == AQ_POLL_REPLIES;
     uint64_t deadline, now = 0;
     unsigned served = 0;
 
-    if (aq_udp_poll_defers())
+    if (aq_udp_poll_defers(kind))
         return 0;
     /* relaxed: a first check; the list has a lock */
     if (AQ_UNLIKELY(atomic_load_explicit(&aq_udp.deferred, memory_order_relaxed) != NULL)

@@ -215,11 +215,11 @@ uint8_t *aq_udp_peer_reserve(struct aq_udp_peer *peer, enum aq_udp_channel chann
 void aq_udp_peer_pump(struct aq_udp_peer *peer, uint64_t now_ns);
 /* Lock held: the peer has something that must leave by the end of this poll. */
 void aq_udp_peer_mark(struct aq_udp_peer *peer);
-/* How long may what a client's call has queued wait for more? */
+/* May what a client's call has queued wait for more? */
 enum aq_udp_delay {
     AQ_UDP_NO_DELAY,
-    AQ_UDP_TO_NEXT_POLL,
-    AQ_UDP_PAST_OWN_POLL /* to the next poll but one: the call itself ends with a poll */
+    AQ_UDP_DELAY_PUT,    /* no poll follows: some of many take the others along */
+    AQ_UDP_DELAY_MESSAGE /* the call ends with an AQ_POLL_OF_SEND, which counts them */
 };
 /* Lock held: a client's call has queued something. Sends it, or lets more join it. */
 void aq_udp_peer_queued(struct aq_udp_peer *peer, enum aq_udp_delay delay, uint64_t now_ns);

@@ -32,7 +32,7 @@ _Static_assert(AQ_UDP_HEADER + 32 + 4 * AQ_UDP_MAX_ARGS + 8 <= AQ_UDP_HEAD_MAX, 
 /* The library's own messages, such as a barrier's, never wait: no poll need follow them. */
 static inline enum aq_udp_delay aq_udp_am_delay(uint8_t handler)
 {
-    return handler >= AQ_HIDX_COUNT ? AQ_UDP_PAST_OWN_POLL : AQ_UDP_NO_DELAY;
+    return handler >= AQ_HIDX_COUNT ? AQ_UDP_DELAY_MESSAGE : AQ_UDP_NO_DELAY;
 }
 
 /* A small message has been written into a record: send it now, or mark the peer. */

@@ -293,35 +293,32 @@ void aq_udp_flush(uint64_t now_ns)
     }
 }
 
-/* In seq a message that leaves at once ends the batches of other peers: no thread would. */
+/* A message has left at once: the batches of other peers end with the next poll; in seq, where no
+ * thread would send them if there is none, now. */
 static inline void aq_udp_end_batches(uint64_t now_ns)
 {
-#if !AQ_THREADED
+    /* relaxed: as in aq_udp_note_batch() */
     if (AQ_LIKELY(atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed) == 0))
         return;
     atomic_store_explicit(&aq_udp.send_batch, 0, memory_order_relaxed);
+#if !AQ_THREADED
     aq_udp_flush(now_ns);
 #else
     (void)now_ns;
 #endif
 }
 
-/* A batch has grown. */
-static inline void aq_udp_note_batch(enum aq_udp_delay delay)
+/* A batch has grown: polls of sends defer, and count. */
+static inline void aq_udp_note_batch(void)
 {
     /* relaxed: a hint for this thread's own next poll */
-    const uint64_t batch = atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed);
-
-    atomic_store_explicit(&aq_udp.send_batch,
-                          delay == AQ_UDP_PAST_OWN_POLL ? batch | AQ_BUSY_OWN_POLL
-                          : batch == 0                  ? 1
-                                                        : batch,
-                          memory_order_relaxed);
+    if (atomic_load_explicit(&aq_udp.send_batch, memory_order_relaxed) == 0)
+        atomic_store_explicit(&aq_udp.send_batch, 1, memory_order_relaxed);
 }
 
 /* A single message leaves at once, and so do the next two. A message of a run, whose predecessors
- * are not even acknowledged, waits to be coalesced. It leaves at the poll that the delay names,
- * after AQ_UDP_SEND_BATCH_MAX such polls, or with the AQ_TOGETHER_PUTS-th put. */
+ * are not even acknowledged, waits to be coalesced. It leaves at the next poll that is not part of
+ * a send, after AQ_UDP_SEND_BATCH_MAX of those that are, or with the AQ_TOGETHER_PUTS-th put. */
 void aq_udp_peer_queued(struct aq_udp_peer *peer, enum aq_udp_delay delay, uint64_t now_ns)
 {
     const bool together = aq_udp.coalesce && (peer->run != 0 || peer->link.in_flight != 0)
@@ -329,7 +326,7 @@ void aq_udp_peer_queued(struct aq_udp_peer *peer, enum aq_udp_delay delay, uint6
 
     peer->run = together ? peer->run + 1 : 0;
     if (delay == AQ_UDP_NO_DELAY || peer->run < AQ_ALONE
-        || (delay == AQ_UDP_TO_NEXT_POLL && peer->run % AQ_TOGETHER_PUTS == 0)) {
+        || (delay == AQ_UDP_DELAY_PUT && peer->run % AQ_TOGETHER_PUTS == 0)) {
         aq_udp_peer_pump(peer, now_ns);
         if (aq_udp.coalesce)
             peer->touched_ns = aq_now_ns(); /* the send call took some time */
@@ -341,7 +338,7 @@ void aq_udp_peer_queued(struct aq_udp_peer *peer, enum aq_udp_delay delay, uint6
         aq_udp_peer_mark(peer);
         aq_udp_flush_timer_note();
     }
-    aq_udp_note_batch(delay);
+    aq_udp_note_batch();
 }
 
 void aq_udp_flush_acks(uint64_t now_ns)

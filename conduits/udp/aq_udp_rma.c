@@ -343,7 +343,7 @@ static bool aq_udp_put_now(struct aq_udp_peer *peer, const struct aq_udp_xfer *x
     sent = peer->own.first == NULL
            && aq_udp_put_small(peer, xfer->op, xfer->remote, xfer->local, xfer->nbytes);
     if (sent)
-        aq_udp_peer_queued(peer, AQ_UDP_TO_NEXT_POLL, aq_now_ns());
+        aq_udp_peer_queued(peer, AQ_UDP_DELAY_PUT, aq_now_ns());
     aq_lock_release(&peer->lock);
     return sent;
 }
@@ -392,7 +392,7 @@ int aq_udp_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
             aq_udp_queue_push(&peer->own, aq_udp_xfer_new(&xfer));
     }
     /* without a flush timer a get that waits would not overlap what the client does meanwhile */
-    aq_udp_peer_queued(peer, AQ_THREADED ? AQ_UDP_TO_NEXT_POLL : AQ_UDP_NO_DELAY, aq_now_ns());
+    aq_udp_peer_queued(peer, AQ_THREADED ? AQ_UDP_DELAY_PUT : AQ_UDP_NO_DELAY, aq_now_ns());
     aq_lock_release(&peer->lock);
     return AQ_OK;
 }

@@ -20,9 +20,9 @@ enum { H_SHORT = 128, H_ANSWERED, H_ANSWER, H_MEDIUM, H_PONG, H_LONG, LEN = 64 }
 
 static unsigned polls, rings;
 
-static unsigned fake_poll(bool replies_only)
+static unsigned fake_poll(enum aq_poll_kind kind)
 {
-    (void)replies_only;
+    (void)kind;
     polls++;
     return 0;
 }

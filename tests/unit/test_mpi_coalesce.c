@@ -50,9 +50,9 @@ static int fake_send(enum aq_mpi_channel channel, uint32_t dest, const void *pac
 
 static struct aq_mpi_peer peers[2];
 
-static unsigned fake_poll(bool replies_only)
+static unsigned fake_poll(enum aq_poll_kind kind)
 {
-    (void)replies_only;
+    (void)kind;
     mpi.polls++;
     mpi.flushes += !aq_mpi_coalesce_pace.keeps;
     if (mpi.credit_at_poll == 0)

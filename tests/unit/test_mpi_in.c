@@ -242,15 +242,15 @@ static void test_short(void **state)
 }
 
 /* Sends a request and polls once: returns true if that poll calls MPI. */
-static bool looks_after_request(bool replies_only)
+static bool looks_after_request(enum aq_poll_kind kind)
 {
     bool looks;
 
     aq_mpi_am_batch.sent++;
     aq_mpi_am_batch.just_sent = true;
-    looks = !aq_mpi_am_is_skipped(replies_only);
+    looks = !aq_mpi_am_is_skipped(kind);
     if (looks)
-        (void)aq_mpi_am_poll(&aq_mpi_am, replies_only);
+        (void)aq_mpi_am_poll(&aq_mpi_am, kind == AQ_POLL_REPLIES);
     return looks;
 }
 
@@ -260,14 +260,17 @@ static void test_polls_left_out(void **state)
     (void)aq_mpi_am_poll(&aq_mpi_am, false);
     for (unsigned bunch = 0; bunch < 3; bunch++) {
         for (unsigned i = 1; i < AQ_MPI_BATCH; i++)
-            assert_false(looks_after_request(false));
-        assert_true(looks_after_request(false));
+            assert_false(looks_after_request(AQ_POLL_OF_SEND));
+        assert_true(looks_after_request(AQ_POLL_OF_SEND));
     }
-    assert_false(looks_after_request(false));
-    assert_false(aq_mpi_am_is_skipped(false)); /* no request in between: somebody waits */
-    assert_false(aq_mpi_am_is_skipped(false));
+    assert_false(looks_after_request(AQ_POLL_OF_SEND));
+    /* no request in between: somebody waits */
+    assert_false(aq_mpi_am_is_skipped(AQ_POLL_OF_SEND));
+    assert_false(aq_mpi_am_is_skipped(AQ_POLL_OF_SEND));
+    assert_true(looks_after_request(AQ_POLL_ALL)); /* a poll of the client's own */
     for (unsigned i = 0; i < 2 * AQ_MPI_BATCH; i++)
-        assert_true(looks_after_request(true)); /* nor may who waits with a reply be kept waiting */
+        assert_true(looks_after_request(
+            AQ_POLL_REPLIES)); /* nor may who waits with a reply be kept waiting */
 }
 
 static void test_payloads(void **state)

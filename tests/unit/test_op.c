@@ -20,9 +20,9 @@ static struct aq_op *poll_op; /* one part of it ends at poll number poll_at */
 static gex_EC_t poll_category;
 static unsigned poll_at;
 
-static unsigned fake_poll(bool replies_only)
+static unsigned fake_poll(enum aq_poll_kind kind)
 {
-    (void)replies_only;
+    (void)kind;
     if (++polls == poll_at && poll_op != NULL) {
         aq_op_end(poll_op, poll_category, 1);
         return 1;

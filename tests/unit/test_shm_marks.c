@@ -127,7 +127,7 @@ static unsigned poll_all(void)
 {
     unsigned served, all = 0;
 
-    while ((served = aq_shm_poll(false)) != 0)
+    while ((served = aq_shm_poll(AQ_POLL_ALL)) != 0)
         all += served;
     return all;
 }
@@ -135,12 +135,13 @@ static unsigned poll_all(void)
 static void test_each_source_is_served(void **state)
 {
     (void)state;
-    assert_int_equal(aq_shm_poll(false), 0);
+    assert_int_equal(aq_shm_poll(AQ_POLL_ALL), 0);
     for (uint32_t rank = 0; rank < RANKS; rank++) {
         assert_true(send_from(rank));
-        assert_int_equal(aq_shm_poll(true), 0); /* a request, and only replies are wanted */
-        assert_int_equal(aq_shm_poll(false), 1);
-        assert_int_equal(aq_shm_poll(false), 0);
+        assert_int_equal(aq_shm_poll(AQ_POLL_REPLIES),
+                         0); /* a request, and only replies are wanted */
+        assert_int_equal(aq_shm_poll(AQ_POLL_ALL), 1);
+        assert_int_equal(aq_shm_poll(AQ_POLL_ALL), 0);
     }
     for (uint32_t rank = 0; rank < RANKS; rank++)
         assert_true(send_from(rank));
@@ -158,9 +159,9 @@ static void test_without_a_mark_nothing_is_looked_at(void **state)
     assert_int_equal(
         atomic_exchange_explicit(mark, aq_shm_mark(AQ_SHM_FIRST), memory_order_relaxed),
         aq_shm_mark(AQ_SHM_FIRST + 1));
-    assert_int_equal(aq_shm_poll(false), 0);
+    assert_int_equal(aq_shm_poll(AQ_POLL_ALL), 0);
     atomic_store_explicit(mark, aq_shm_mark(AQ_SHM_FIRST + 1), memory_order_relaxed);
-    assert_int_equal(aq_shm_poll(false), 1);
+    assert_int_equal(aq_shm_poll(AQ_POLL_ALL), 1);
 }
 
 /* rings full and empty by turns, through all values that a mark has */
@@ -183,7 +184,7 @@ static void test_at_random(void **state)
     for (unsigned step = 0; step < 200000; step++) {
         random = random * 1103515245u + 12345u;
         if (random >> 28 == 0)
-            aq_shm_poll((random >> 27 & 1) != 0);
+            aq_shm_poll((random >> 27 & 1) != 0 ? AQ_POLL_REPLIES : AQ_POLL_ALL);
         else
             send_from((random >> 16) % RANKS);
     }
@@ -287,7 +288,7 @@ static void *send_many(void *arg)
 static void *poll_many(void *arg)
 {
     while (!all_handled() && time(NULL) < deadline)
-        if (aq_shm_poll(false) == 0)
+        if (aq_shm_poll(AQ_POLL_ALL) == 0)
             sched_yield();
     return arg;
 }
@@ -305,7 +306,7 @@ static void test_threads(void **state)
     for (unsigned i = 0; i < SENDERS + POLLERS; i++)
         assert_int_equal(pthread_join(thread[i], NULL), 0);
     assert_true(all_handled());
-    assert_int_equal(aq_shm_poll(false), 0);
+    assert_int_equal(aq_shm_poll(AQ_POLL_ALL), 0);
 }
 
 int main(void)
