@@ -198,11 +198,21 @@ void ARMCI_INIT_HANDLE(armci_hdl_t *handle)
 
 /* --- aggregate handles --- */
 
+/* Is this an aggregate handle without a row? It has never had one, or a barrier has taken it. A
+ * handle that the program has not initialised, of whatever content, seldom looks like that. */
+static bool was_aggregate(const armci_hdl_t *handle)
+{
+    if (handle->request == 0)
+        return handle->serial == AGGREGATE;
+    return handle->request > 0 && handle->request < rows && handle->serial < 0
+           && handle->serial >= -table[handle->request].serial;
+}
+
 struct aq_armci_batch *aq_armci_batch_of(armci_hdl_t *handle)
 {
     struct request *request = handle == NULL ? NULL : find(handle);
 
-    if (request == NULL && handle != NULL && handle->serial < 0) {
+    if (request == NULL && handle != NULL && was_aggregate(handle)) {
         request = take_row(handle, true);
         if (request->batch == NULL)
             request->batch = aq_armci_batch_create();
