@@ -31,7 +31,7 @@ result $? "the conduit starts"
 
 run 0 --env segsize && has '^  GASNET_MAX_SEGSIZE: ' && ! has GASNET_QUIET
 result $? "--env takes a part of a name"
-run 0 -e 'AQ_*' && has AQ_LOG_LEVEL && ! has GASNET_
+run 0 -e 'AQ_*' && has '^  AQ_LOG_LEVEL: ' && ! has '^  GASNET_'
 result $? "-e takes a shell pattern"
 GASNET_QUIET=yes run 0 --env=quiet && has 'now: yes'
 result $? "--env shows the present value"
