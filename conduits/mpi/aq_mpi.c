@@ -27,6 +27,7 @@
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "conduits/mpi/aq_mpi_rndv.h"
 #include "conduits/mpi/aq_mpi_shutdown.h"
+#include "conduits/mpi/aq_mpi_window.h"
 #include "core/aq_conduit.h"
 #include "core/aq_job.h"
 #include "core/aq_nosup.h"
@@ -85,6 +86,7 @@ static int aq_mpi_init(void)
     if (rc != AQ_OK)
         return rc;
     aq_mpi_am.lib = &aq_mpi.lib->am[aq_mpi_receiver()];
+    aq_mpi_am.place = aq_mpi_window_place;
     /* of all ranks: those that share memory send nothing, but their number differs between hosts */
     aq_mpi_am.window = aq_mpi_credit_window((uint32_t)aq_env_int(AQ_ENV_NETWORKDEPTH),
                                             aq_job.size - 1, AQ_MPI_LEFT_BYTES);

@@ -17,6 +17,9 @@
 
 struct aq_mpi_am {
     const struct aq_mpi_lib_am *lib;
+    /* With the lock: puts a long payload to its destination without help of the target. Returns
+     * false if it cannot. NULL: never. */
+    bool (*place)(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
     struct aq_mpi_peer *peers;         /* [size], by jobrank */
     uint32_t window;                   /* credit units for each peer */
     uint64_t sending[AQ_MPI_CHANNELS]; /* bytes of buffers that MPI sends from */

@@ -4,7 +4,7 @@
  * A poll takes one message with the lock, releases the lock, and runs the handler. After a request
  * it takes the next message, up to a bound. After a reply it returns, since the caller may have
  * waited for this reply. A rendezvous payload is received where it belongs, and its handler runs
- * when it has arrived.
+ * when it has arrived. The handler of a payload that was put there runs at once.
  *
  * Threads   any; handlers run without a lock
  * Promise   no length, address or credit of a packet is used before it was found to be valid
@@ -95,7 +95,7 @@ static inline bool aq_mpi_in_packet(struct aq_mpi_am *am, struct aq_mpi_found *f
         aq_mpi_ring_done(&am->rings, arrival);
         return true;
     }
-    if (AQ_LIKELY(!message->head.apart))
+    if (AQ_LIKELY(!message->head.apart) || message->tag == AQ_MPI_PLACED)
         return true;
     aq_mpi_in_begin(am, arrival, message);
     return false;
@@ -270,7 +270,10 @@ static inline bool aq_mpi_in_run_packet(struct aq_mpi_am *am, struct aq_mpi_foun
     void *payload = message->payload;
 
     if (message->head.kind == AQ_AM_LONG) {
-        aq_bound_place_long(source, message->dest, payload, message->nbytes);
+        if (AQ_UNLIKELY(message->head.apart))
+            aq_bound_check_long(source, message->dest, message->nbytes);
+        else
+            aq_bound_place_long(source, message->dest, payload, message->nbytes);
         payload = message->dest;
     } else if (message->head.kind == AQ_AM_MEDIUM && payload == NULL) {
         payload = (void *)(uintptr_t)message->args; /* an empty payload still needs an address */

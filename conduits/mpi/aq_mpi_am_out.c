@@ -6,6 +6,8 @@
  * Rendezvous  a larger payload is an MPI message of its own. The packet names its tag, and the
  *             receiver receives it directly into its destination. MPI sends it from client memory
  *             if the client can wait for local completion, else from a copy
+ * Placed      the payload of a long whose source must be free at once is put to its destination
+ *             first, if the path of puts needs nobody at the target. The packet says so
  *
  * Owns      aq_mpi_am
  * Threads   any
@@ -185,7 +187,8 @@ int aq_mpi_am_short(struct aq_mpi_am *am, gex_Rank_t jobrank, bool is_reply, uin
 
 /* A rendezvous payload: what MPI sends, and the buffer that contains it or represents it. */
 struct aq_mpi_payload {
-    struct aq_mpi_buf *buf; /* NULL: the payload is in the packet */
+    struct aq_mpi_buf *buf; /* NULL: the payload is in the packet, */
+    bool placed;            /* or at its destination */
     const void *bytes;
 };
 
@@ -195,6 +198,13 @@ struct aq_mpi_payload {
 static inline bool aq_mpi_am_is_zcopy(const struct aq_am_out *out)
 {
     return out->lc != NULL && !aq_am_lc_is_now(out);
+}
+
+/* Returns true if the payload may be put to its destination before the packet is sent. */
+static bool aq_mpi_am_is_placed(const struct aq_mpi_am *am, const struct aq_am_out *out)
+{
+    return am->place != NULL && out->kind == AQ_AM_LONG && !aq_mpi_packet_fits(out->nbytes)
+           && !aq_mpi_am_is_zcopy(out);
 }
 
 /* With the lock: returns true if credit and buffers allow the message now. size: of the payload's
@@ -213,7 +223,7 @@ static void aq_mpi_am_send_whole(struct aq_mpi_am *am, const struct aq_am_out *o
                                  const struct aq_mpi_payload *payload)
 {
     struct aq_mpi_peer *peer = &am->peers[out->jobrank];
-    uint32_t done, tag = 0;
+    uint32_t done, tag = payload->placed ? AQ_MPI_PLACED : 0;
     uint16_t messages;
     size_t nbytes;
     int rc;
@@ -276,6 +286,27 @@ static bool aq_mpi_am_copy(struct aq_mpi_am *am, const struct aq_am_out *out,
     return true;
 }
 
+/* Puts the payload to its destination and sends the packet, both with the lock, so that a message
+ * that is not sent leaves its destination as it was. AQ_ERR_NOSUP if the payload cannot be put. */
+static int aq_mpi_am_send_placed(struct aq_mpi_am *am, const struct aq_am_out *out,
+                                 enum aq_mpi_channel channel)
+{
+    const struct aq_mpi_payload placed = { .placed = true };
+    struct aq_mpi_buf *packet = aq_mpi_buf_take(aq_mpi_packet_bytes(out->kind, out->nargs, 0));
+    int rc = AQ_RETRY;
+
+    aq_mpi_lock();
+    if (aq_mpi_am_may_send(am, out, channel, AQ_MPI_SMALL)) {
+        rc = am->place(out->jobrank, out->dest, out->src, out->nbytes) ? AQ_OK : AQ_ERR_NOSUP;
+        if (rc == AQ_OK)
+            aq_mpi_am_send_whole(am, out, channel, packet, &placed);
+    }
+    aq_mpi_unlock();
+    if (rc != AQ_OK)
+        aq_mpi_buf_give(packet);
+    return rc;
+}
+
 static int aq_mpi_am_send_remote(struct aq_mpi_am *am, const struct aq_am_out *out,
                                  enum aq_mpi_channel channel)
 {
@@ -309,8 +340,16 @@ static int aq_mpi_am_send_remote(struct aq_mpi_am *am, const struct aq_am_out *o
 
 int aq_mpi_am_send(struct aq_mpi_am *am, const struct aq_am_out *out)
 {
+    const enum aq_mpi_channel channel = aq_mpi_channel_of(out->is_reply);
+
     if (out->kind == AQ_AM_SHORT)
         return aq_mpi_am_short(am, out->jobrank, out->is_reply, out->handler, out->nargs,
                                out->args);
-    return aq_mpi_am_send_remote(am, out, aq_mpi_channel_of(out->is_reply));
+    if (aq_mpi_am_is_placed(am, out)) {
+        const int rc = aq_mpi_am_send_placed(am, out, channel);
+
+        if (rc != AQ_ERR_NOSUP)
+            return rc;
+    }
+    return aq_mpi_am_send_remote(am, out, channel);
 }

@@ -3,7 +3,8 @@
  *
  *   8 bytes   head: kind, handler, number of arguments, whether the payload is separate; credit
  *   4 each    arguments
- *   8         medium, long: length of the payload; the tag of a rendezvous payload
+ *   8         medium, long: length of the payload; the tag of a rendezvous payload, or that the
+ *             payload of a long is at its destination
  *   8         long: destination
  *   padding   to a multiple of 16, then the payload if it is eager
  *
@@ -31,13 +32,15 @@
 #define AQ_MPI_PACKET \
     ((AQ_MPI_HEAD_MAX + AQ_MPI_ALIGN - 1) / AQ_MPI_ALIGN * AQ_MPI_ALIGN + AQ_MPI_INLINE)
 
+#define AQ_MPI_PLACED UINT32_MAX /* instead of a tag: the payload is at its destination */
+
 #define AQ_MPI_CREDIT 3u /* a kind besides those of enum aq_am_kind: a credit message */
 
 /* The head, from its lowest bit on. */
 struct aq_mpi_head {
     uint8_t kind;  /* 2 bits */
     uint8_t nargs; /* 5 bits */
-    bool apart;    /* 1 bit: rendezvous */
+    bool apart;    /* 1 bit: the payload is not in the packet */
     uint8_t handler;
     uint16_t
         /* of the receiver's requests: how many the sender has run since the start of the job */
@@ -195,7 +198,8 @@ static inline bool aq_mpi_packet_decode(char *packet, size_t len, size_t max_med
     limit = out->head.kind == AQ_AM_LONG ? max_long : max_medium;
     if (desc.nbytes > limit || out->head.apart != !aq_mpi_packet_fits(desc.nbytes))
         return false;
-    if (out->head.apart && (desc.tag == 0 || desc.tag > AQ_MPI_TAGS))
+    if (out->head.apart && (desc.tag == 0 || desc.tag > AQ_MPI_TAGS)
+        && (desc.tag != AQ_MPI_PLACED || out->head.kind != AQ_AM_LONG))
         return false;
     if (len != aq_mpi_packet_bytes(out->head.kind, out->head.nargs, desc.nbytes))
         return false;

@@ -173,3 +173,20 @@ int aq_mpi_window_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
     as.remote = aq_mpi_window_at(jobrank, src);
     return aq_mpi_window_move(&as, nbytes, false, flags);
 }
+
+bool aq_mpi_window_place(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes)
+{
+    const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
+    const struct aq_mpi_xfer as = { .type = AQ_MPI_X_PUT,
+                                    .rank = jobrank,
+                                    .local = (char *)(uintptr_t)src,
+                                    .remote = aq_mpi_window_at(jobrank, dest),
+                                    .nbytes = nbytes };
+
+    if (!paths->one_sided || !aq_mpi_paths_say_window(paths->put, nbytes)
+        || nbytes > AQ_MPI_FRAG_MAX || !aq_bound_contains(jobrank, dest, nbytes)
+        || !aq_mpi_xfer_is_alone(&aq_mpi_rma.xfers, jobrank))
+        return false;
+    aq_mpi_check(aq_mpi_window_now(&as), "the payload of a message");
+    return true;
+}

@@ -19,4 +19,9 @@ int aq_mpi_window_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
 int aq_mpi_window_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                       size_t nbytes, gex_Flags_t flags);
 
+/* Puts a payload, complete on return. Returns false, and has done nothing, if the window is not
+ * one-sided or does not cover the destination, or if a flush would wait for other operations. With
+ * the lock. */
+bool aq_mpi_window_place(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
+
 #endif

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/aq_rc.h"
 #include "conduits/mpi/aq_mpi_am_in.h"
 #include "conduits/mpi/aq_mpi_am_out.h"
 #include "conduits/mpi/aq_mpi_lock.h"
@@ -29,7 +30,7 @@ static struct {
     void *payload_owner; /* of the receive for a payload that is under way */
     void *payload_dest;
     size_t payload_bytes, missing; /* of which so many will not come */
-    unsigned restarts, sends;
+    unsigned restarts, sends, payloads;
     struct aq_mpi_head sent; /* the last packet's */
     uint32_t tag;
 } mpi;
@@ -61,6 +62,15 @@ static int fake_send(enum aq_mpi_channel channel, uint32_t dest, const void *pac
     assert_true(nbytes >= AQ_MPI_HEAD);
     mpi.sent = aq_mpi_head_get(packet);
     mpi.sends++;
+    return AQ_MPI_DONE;
+}
+
+static int fake_send_payload(enum aq_mpi_channel channel, uint32_t dest, uint32_t tag,
+                             const void *src, size_t nbytes, void *owner)
+{
+    (void)channel, (void)tag, (void)src, (void)nbytes, (void)owner;
+    assert_int_equal(dest, SENDER);
+    mpi.payloads++;
     return AQ_MPI_DONE;
 }
 
@@ -104,6 +114,7 @@ static const struct aq_mpi_lib_am fake_am = {
     .take = fake_take,
     .restart = fake_restart,
     .send = fake_send,
+    .send_payload = fake_send_payload,
     .receive_payload = fake_receive_payload,
     .pending = fake_pending,
     .completes = fake_completes,
@@ -301,6 +312,76 @@ static void test_payloads(void **state)
                                                  + aq_mpi_credit_cost(AQ_MPI_MAX_MEDIUM));
 }
 
+/* The payload is at its destination already: the handler runs in the poll that takes the packet. */
+static void test_placed(void **state)
+{
+    (void)state;
+    segment[2 * AQ_MPI_INLINE] = 0x55;
+    arrive_message(AQ_AM_LONG, segment + 1, 2 * AQ_MPI_INLINE, AQ_MPI_PLACED);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_null(mpi.payload_dest); /* nothing is received */
+    assert_int_equal(seen.times, 1);
+    assert_ptr_equal(seen.payload, segment + 1);
+    assert_int_equal(seen.last_byte, 0x55);
+    assert_int_equal(peers[SENDER].in.limit, aq_mpi_credit_cost(2 * AQ_MPI_INLINE));
+}
+
+static struct {
+    const void *dest, *src;
+    size_t nbytes;
+    bool serves;
+    unsigned times;
+} place;
+
+static bool fake_place(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes)
+{
+    assert_int_equal(jobrank, SENDER);
+    place.dest = dest;
+    place.src = src;
+    place.nbytes = nbytes;
+    place.times++;
+    return place.serves;
+}
+
+/* A long that must be free at once is placed; if that cannot be, it is copied and sent. */
+static void test_places(void **state)
+{
+    static char src[2 * AQ_MPI_INLINE];
+    struct aq_am_out out = { .jobrank = SENDER,
+                             .kind = AQ_AM_LONG,
+                             .handler = HANDLER,
+                             .src = src,
+                             .nbytes = sizeof(src),
+                             .dest = segment };
+
+    (void)state;
+    aq_mpi_am.place = fake_place;
+    place.serves = true;
+    assert_int_equal(aq_mpi_am_send(&aq_mpi_am, &out), AQ_OK);
+    assert_ptr_equal(place.dest, segment);
+    assert_ptr_equal(place.src, src);
+    assert_int_equal(place.nbytes, sizeof(src));
+    assert_int_equal(mpi.sends, 1);
+    assert_int_equal(mpi.payloads, 0);
+    assert_true(mpi.sent.apart);
+    place.serves = false;
+    assert_int_equal(aq_mpi_am_send(&aq_mpi_am, &out), AQ_OK);
+    assert_int_equal(mpi.sends, 2);
+    assert_int_equal(mpi.payloads, 1);
+    while (aq_mpi_credit_has(&peers[SENDER], 1)) /* no credit: the destination stays as it is */
+        aq_mpi_credit_spend(&peers[SENDER], 1);
+    assert_int_equal(aq_mpi_am_send(&aq_mpi_am, &out), AQ_RETRY);
+    assert_int_equal(place.times, 2);
+    out.is_reply = true;
+    out.nbytes = AQ_MPI_INLINE; /* fits its packet */
+    assert_int_equal(aq_mpi_am_send(&aq_mpi_am, &out), AQ_OK);
+    out.kind = AQ_AM_MEDIUM;
+    out.nbytes = sizeof(src);
+    assert_int_equal(aq_mpi_am_send(&aq_mpi_am, &out), AQ_OK);
+    assert_int_equal(place.times, 2);
+    memset(&place, 0, sizeof(place));
+}
+
 /* Half a window of requests to a rank that sends nothing else back: it sends one credit message. */
 static void test_credit_is_reported(void **state)
 {
@@ -382,6 +463,8 @@ static void test_false_heads(void **state)
     check_ends(FALSE_PACKET "its length or kind");
     arrive_message(AQ_AM_LONG, segment, AQ_MPI_INLINE + 1, 0); /* no tag */
     check_ends(FALSE_PACKET "its length or kind");
+    arrive_message(AQ_AM_MEDIUM, NULL, AQ_MPI_INLINE + 1, AQ_MPI_PLACED); /* where to? */
+    check_ends(FALSE_PACKET "its length or kind");
 }
 
 static void test_false_credit(void **state)
@@ -418,6 +501,9 @@ static void test_false_places(void **state)
                        cases[i].nbytes, 1);
         check_ends("rank 1 sent a long message to [");
     }
+    arrive_message(AQ_AM_LONG, segment + sizeof(segment) - AQ_MPI_INLINE, AQ_MPI_INLINE + 1,
+                   AQ_MPI_PLACED);
+    check_ends("rank 1 sent a long message to [");
     arrive_message(AQ_AM_LONG, (void *)UINTPTR_MAX, AQ_MPI_INLINE,
                    1); /* would pass the end of all addresses */
     check_ends("which is not inside a segment of this process");
@@ -454,11 +540,10 @@ static void test_mpi_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OF(test_short),          OF(test_polls_left_out),
-        OF(test_payloads),       OF(test_credit_is_reported),
-        OF(test_credit_windows), OF(test_false_heads),
-        OF(test_false_credit),   OF(test_false_places),
-        OF(test_false_payload),  OF(test_no_handler),
+        OF(test_short),          OF(test_polls_left_out), OF(test_payloads),
+        OF(test_placed),         OF(test_places),         OF(test_credit_is_reported),
+        OF(test_credit_windows), OF(test_false_heads),    OF(test_false_credit),
+        OF(test_false_places),   OF(test_false_payload),  OF(test_no_handler),
         OF(test_mpi_fails),
     };
 
