@@ -30,6 +30,7 @@
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_YIELDS     4         /* yields before the first sleep */
+#define AQ_BUSY_SPINS 20u       /* times the usual spin while only polls move the network's work */
 #define AQ_BACKOFF_NS 50000u    /* the same for a wait that nobody ends by ringing */
 #define AQ_LOOK_STEPS 1024u     /* spinning steps between looks at the clock */
 #define AQ_CORE_STEPS 16u       /* spinning steps between looks for peers on this core */
@@ -402,6 +403,16 @@ static int aq_wait_spins_on(struct aq_waiter *waiter, bool replies_only)
     return idle % 32 == 0 ? (int)aq_wait_yield(replies_only) : 0;
 }
 
+/* Does the network have work that needs polls? A sleep would hold it up on both sides. */
+static bool aq_wait_is_busy(const struct aq_waiter *waiter)
+{
+    /* relaxed: a hint; what another thread starts at this moment is for that thread's polls */
+    return aq_job.has_remote && waiter->idle / AQ_BUSY_SPINS < aq_wait.spins
+           && atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)aq_job.remote->busy,
+                                   memory_order_relaxed)
+                  != 0;
+}
+
 /* The first of these to end the step. */
 static int aq_wait_remain_awake(struct aq_waiter *waiter, int mode, bool replies_only)
 {
@@ -410,7 +421,7 @@ static int aq_wait_remain_awake(struct aq_waiter *waiter, int mode, bool replies
     if (mode == GASNET_WAIT_BLOCK)
         return AQ_STEP_ON;
     served = aq_wait_spins(waiter, replies_only);
-    if (served == AQ_STEP_ON && mode == GASNET_WAIT_SPIN)
+    if (served == AQ_STEP_ON && (mode == GASNET_WAIT_SPIN || aq_wait_is_busy(waiter)))
         served = aq_wait_spins_on(waiter, replies_only);
     if (served == AQ_STEP_ON && waiter->idle - aq_wait.spins < AQ_YIELDS
         && aq_wait_may_yield(waiter))

@@ -163,9 +163,10 @@ void aq_sched_send(struct aq_sched *sched, gex_Rank_t to, uint32_t tag, const vo
 void aq_sched_recv(struct aq_sched *sched, gex_Rank_t from, uint32_t tag, void *dst, size_t nbytes);
 /* dst = src. Ranges are disjoint or the same. */
 void aq_sched_copy(struct aq_sched *sched, void *dst, const void *src, size_t nbytes);
-/* y = x (+) y of a call, for count elements. */
+/* y = x (+) y of a call, for count elements. unsent: no send before reads y; if one may, the step
+ * waits until all sends have left. */
 void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, const void *x,
-                     void *y, size_t count);
+                     void *y, size_t count, bool unsent);
 
 /* A call inside the neighborhood, through shm, started with the schedule; returns its number.
  * closed: the call begins at the step aq_sched_open(). The schedule must wait for the call, or for

@@ -335,7 +335,7 @@ static void *aq_two_add_combine(const struct aq_two *two, const struct aq_two_pl
         if (from != replaced)
             aq_sched_reduce(two->sched, two->call,
                             from == me ? own : aq_two_buffer(two, plan, segment, from), result,
-                            chunk.count);
+                            chunk.count, true);
     return result;
 }
 

@@ -5,12 +5,14 @@
  * the largest power of two hand their part to a neighbour and get the result back). In a team of
  * several neighborhoods each combines its part first, and their leaders double. Many: every
  * member combines one chunk of all members' data, then sends the result to the root or to all;
- * so each byte crosses the network twice, whatever the number of members.
+ * so each byte crosses the network twice, whatever the number of members. To one member of a pair,
+ * or in more pieces than there are members: down a chain that ends at the root, where each byte
+ * crosses each link once.
  *
  * Order     every operand is the combination of consecutive ranks, and what comes from lower
- *           ranks is the left operand: right for operators that do not commute, too. Only the
- *           tree towards a root other than rank 0, and neighborhoods whose ranks are mixed, turn
- *           the ranks round, when that is allowed
+ *           ranks is the left operand: right for operators that do not commute, too. Only a tree
+ *           or chain towards a root other than rank 0, and neighborhoods whose ranks are mixed,
+ *           turn the ranks round, when that is allowed
  * Buffers   a client's operator writes to its right operand, so that is temporary memory, or where
  *           the result belongs if no source is there; each message has a buffer of its own, since
  *           receives are ready from the start
@@ -22,8 +24,10 @@
 
 #include "base/aq_log.h"
 
-#define AQ_TEMP_ALIGN  64u
-#define AQ_SCATTER_MIN 2048u /* bytes: smaller chunks are not worth a message each */
+#define AQ_TEMP_ALIGN   64u
+#define AQ_SCATTER_MIN  2048u   /* bytes: smaller chunks are not worth a message each */
+#define AQ_PAIR_PIECE   262144u /* bytes: what the cache holds while it is combined */
+#define AQ_CHAIN_PIECES 128u    /* the most in a chain: each is a receive that waits */
 
 static size_t aq_call_bytes(const struct aq_coll_call *call)
 {
@@ -68,7 +72,7 @@ const void *aq_sched_gather(struct aq_sched *sched, const struct aq_coll_call *c
         void *incoming = aq_temp_buffer(temp, i);
 
         aq_sched_recv(sched, tree->child[i], AQ_TAG_DATA, incoming, bytes);
-        aq_sched_reduce(sched, call, acc, incoming, call->count);
+        aq_sched_reduce(sched, call, acc, incoming, call->count, true);
         acc = incoming;
     }
     return acc;
@@ -109,10 +113,10 @@ static void *aq_sched_combine(struct aq_sched *sched, const struct aq_coll_team 
     aq_sched_send(sched, with, tag, own, bytes);
     aq_sched_recv(sched, with, tag, incoming, bytes);
     if (with < team->rank) {
-        aq_sched_reduce(sched, call, incoming, own, call->count);
+        aq_sched_reduce(sched, call, incoming, own, call->count, false);
         return own;
     }
-    aq_sched_reduce(sched, call, own, incoming, call->count);
+    aq_sched_reduce(sched, call, own, incoming, call->count, true);
     return incoming;
 }
 
@@ -143,7 +147,7 @@ void aq_sched_add_doubling(struct aq_sched *sched, const struct aq_coll_team *te
         void *incoming = aq_temp_buffer(temp, rounds + 1);
 
         aq_sched_recv(sched, aq_ring_rank(ring, ring->me + 1), AQ_TAG_DOUBLE, incoming, bytes);
-        aq_sched_reduce(sched, call, acc, incoming, call->count);
+        aq_sched_reduce(sched, call, acc, incoming, call->count, true);
         acc = incoming;
     }
     vrank = paired ? ring->me / 2 : ring->me - extra;
@@ -241,7 +245,8 @@ static void aq_sched_add_reduce_scatter(struct aq_sched *sched, const struct aq_
                       from == size - 1 ? last : aq_temp_buffer(temp, from), call->unit * count);
     }
     for (uint64_t rank = size - 1; rank-- > 0;)
-        aq_sched_reduce(sched, call, rank == me ? acc : aq_temp_buffer(temp, rank), last, count);
+        aq_sched_reduce(sched, call, rank == me ? acc : aq_temp_buffer(temp, rank), last, count,
+                        true);
 }
 
 static struct aq_sched *aq_sched_reduce_scatter(struct aq_coll_team *team,
@@ -277,6 +282,56 @@ static struct aq_sched *aq_sched_reduce_scatter(struct aq_coll_team *team,
     return sched;
 }
 
+/* Bytes that go down a chain at a time: whole elements. */
+static size_t aq_chain_piece(const struct aq_coll_team *team, const struct aq_coll_call *call)
+{
+    const size_t bytes = aq_call_bytes(call);
+    const size_t whole = bytes < AQ_PAIR_PIECE ? bytes : AQ_PAIR_PIECE;
+    const size_t piece = team->size == 2 ? whole : aq_chunk_bytes(bytes, team->size);
+    const size_t least = (bytes + AQ_CHAIN_PIECES - 1) / AQ_CHAIN_PIECES;
+
+    return ((piece > least ? piece : least) + call->unit - 1) / call->unit * call->unit;
+}
+
+/* Is a chain faster than a reduce-scatter and a gather? A piece goes from member to member while
+ * others follow: pieces + members - 2 pieces' times, against 2 * pieces * (members - 1) / members. A
+ * chain keeps the order of ranks if it ends at rank 0. */
+static bool aq_chain_serves(const struct aq_coll_team *team, const struct aq_coll_call *call)
+{
+    return call->kind == AQ_COLL_TO_ONE && (!call->ordered || call->root == 0)
+           && (team->size == 2 || aq_call_bytes(call) / aq_chain_piece(team, call) > team->size);
+}
+
+/* Each member combines what comes from the next rank with its own data and hands that on, towards
+ * the root. */
+static struct aq_sched *aq_sched_chain(struct aq_coll_team *team, const struct aq_coll_call *call)
+{
+    const gex_Rank_t me = team->rank, size = team->size;
+    const gex_Rank_t next = (me + 1) % size, before = (me + size - 1) % size;
+    const bool is_root = me == call->root, is_end = next == call->root;
+    const bool in_dst = is_root && call->dst != call->src;
+    const size_t bytes = aq_call_bytes(call), piece = aq_chain_piece(team, call);
+    struct aq_temp temp;
+    struct aq_sched *sched = aq_sched_with_buffers(team, bytes, is_end || in_dst ? 0 : 1, &temp);
+    char *combined = in_dst ? call->dst : temp.memory;
+    uint32_t tag = AQ_TAG_DATA;
+
+    for (size_t at = 0; at < bytes; at += piece, tag++) {
+        const size_t nbytes = bytes - at < piece ? bytes - at : piece;
+        const char *own = (const char *)call->src + at;
+
+        if (!is_end) {
+            aq_sched_recv(sched, next, tag, combined + at, nbytes);
+            aq_sched_reduce(sched, call, own, combined + at, nbytes / call->unit, true);
+        }
+        if (!is_root)
+            aq_sched_send(sched, before, tag, is_end ? own : combined + at, nbytes);
+    }
+    if (is_root)
+        aq_sched_copy(sched, call->dst, combined, bytes);
+    return sched;
+}
+
 struct aq_sched *aq_sched_of_reduction(struct aq_coll_team *team, const struct aq_coll_call *call)
 {
     const struct aq_coll_levels *levels = team->levels;
@@ -285,7 +340,8 @@ struct aq_sched *aq_sched_of_reduction(struct aq_coll_team *team, const struct a
         levels = NULL; /* two levels would mix the ranks */
     if (team->size > 1 && call->count >= team->size
         && aq_call_bytes(call) / team->size >= AQ_SCATTER_MIN)
-        return aq_sched_reduce_scatter(team, call);
+        return aq_chain_serves(team, call) ? aq_sched_chain(team, call)
+                                           : aq_sched_reduce_scatter(team, call);
     if (call->kind == AQ_COLL_TO_ONE)
         return aq_sched_tree(team, levels, call);
     return levels != NULL ? aq_sched_two_levels(team, call) : aq_sched_doubling(team, call);

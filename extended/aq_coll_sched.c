@@ -105,7 +105,7 @@ void aq_sched_copy(struct aq_sched *sched, void *dst, const void *src, size_t nb
 }
 
 void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, const void *x,
-                     void *y, size_t count)
+                     void *y, size_t count, bool unsent)
 {
     struct aq_step *step = aq_sched_step(sched, AQ_STEP_REDUCE);
 
@@ -114,6 +114,7 @@ void aq_sched_reduce(struct aq_sched *sched, const struct aq_coll_call *call, co
     step->src = x;
     step->dst = y;
     step->nbytes = count;
+    step->unsent = unsent;
 }
 
 unsigned aq_sched_local(struct aq_sched *sched, struct aq_coll_local *shm,
@@ -372,7 +373,7 @@ static enum aq_step_result aq_sched_one_step(struct aq_sched *sched, struct aq_s
         aq_job.local->coll->open_part(local->shm, &local->part);
         return AQ_STEP_OVER;
     }
-    if (!aq_sched_may_write(sched))
+    if (!step->unsent && !aq_sched_may_write(sched))
         return AQ_STEP_WAITS;
     if (step->kind == AQ_STEP_COPY)
         memcpy(step->dst, step->src, step->nbytes);

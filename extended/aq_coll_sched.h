@@ -27,6 +27,7 @@ struct aq_step {
     uint8_t kind;      /* enum aq_step_kind */
     bool ready;        /* send: the receiver waits for it. Under the lock */
     bool offered;      /* receive: the conduit was asked for a match id */
+    bool unsent;       /* reduction: no send reads where it writes */
     gex_Rank_t peer;   /* jobrank */
     uint32_t tag;      /* and number of a local call */
     uint32_t match_id; /* 0: messages. Of a send: under the lock, as ready */
