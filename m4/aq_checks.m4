@@ -54,9 +54,9 @@ AQ_OPTIONAL_PROGRAM([MPICH_CC], [mpicc.mpich], [libmpich-dev mpich], [MPICH besi
 AQ_OPTIONAL_PROGRAM([OSHCC], [oshcc], [libopenmpi-dev], [OpenSHMEM beside us in aq-bench])
 ])
 
-dnl AQ_RUNTIME_ARMCI - libarmci is built where there is an MPI, par, and a segment to allocate in.
+dnl AQ_RUNTIME_ARMCI - libarmci, and libcomex over it, is built where there is an MPI, par, and a segment to allocate in.
 AC_DEFUN([AQ_RUNTIME_ARMCI],
-[AC_ARG_ENABLE([armci], [AS_HELP_STRING([--disable-armci], [do without libarmci, for Global Arrays])])
+[AC_ARG_ENABLE([armci], [AS_HELP_STRING([--disable-armci], [do without libarmci, for Global Arrays, and libcomex])])
 aq_armci=no
 AS_IF([test "x$enable_armci" = xno], [AQ_SUMMARY_OFF([armci], [switched off])],
   [test "x$enable_mpi" = xno], [AQ_SUMMARY_OFF([armci], [Global Arrays; needs the mpi conduit, which is switched off])],
@@ -64,7 +64,7 @@ AS_IF([test "x$enable_armci" = xno], [AQ_SUMMARY_OFF([armci], [switched off])],
   [test "x$enable_par" = xno], [AQ_SUMMARY_OFF([armci], [Global Arrays; needs par])],
   [test "x$aq_segment" = xeverything], [AQ_SUMMARY_OFF([armci], [Global Arrays; needs segment fast or large])],
   [aq_armci=yes
-   AQ_SUMMARY_ON([armci], [libarmci for Global Arrays, with $MPI_MODULE_CC])])
+   AQ_SUMMARY_ON([armci], [libarmci for Global Arrays, libcomex, with $MPI_MODULE_CC])])
 AS_IF([test "x$enable_armci" = xyes && test $aq_armci = no],
   [AC_MSG_ERROR([--enable-armci was given, but libarmci cannot be built: see the summary of a run without it])])
 AM_CONDITIONAL([HAVE_ARMCI], [test $aq_armci = yes])])
