@@ -12,28 +12,6 @@ cp "$AQ_SRC"/tests/armci/*.c "$AQ_SRC"/tests/armci/*.h "$work" || exit 1
 cd "$work" || exit 1
 libs_of_archive() { sed -n "s/^Libs.private: //p" "$tree/lib/pkgconfig/armci.pc"; }
 
-# settings CONDUIT: ranks share memory over smp, and none over the others
-settings()
-{
-    case $1 in
-    smp) echo GASNET_CONDUIT=smp ;;
-    *) echo "GASNET_CONDUIT=$1 GASNET_SUPERNODE_MAXSIZE=1" ;;
-    esac
-}
-
-# right CONDUIT RANKS COMMAND...: it ends with 0, and every rank says that all was right.
-right()
-{
-    conduit=$1 ranks=$2
-    shift 2
-    # shellcheck disable=SC2046
-    env $(settings "$conduit") timeout -k 5 100 "$MPIRUN" -n "$ranks" "$@" >"$work/run" 2>&1
-    status=$?
-    cat "$work/run"
-    echo "exit status $status"
-    [ $status = 0 ] && [ "$(grep -c "of $ranks right" "$work/run")" = "$ranks" ]
-}
-
 # status WAY STATUS [WORDS]: what codes ends with, and says. One rank without mpirun, which returns
 # 1 for many a 0
 status()
