@@ -23,7 +23,7 @@ use House qw(source_folder files_of slurp);
 my @order = qw(include base other core extended conduits);
 my %height = map { $order[$_] => $_ } 0 .. $#order;
 my @clients = qw(apps runtimes tests/clients tests/conformance tests/names tests/armci
-    tests/interop tests/misuse tests/trace tests/soak);
+    tests/comex tests/interop tests/misuse tests/trace tests/soak);
 my $clients = join '|', @clients;
 
 # Includes that no rule allows: "folder or file -> folder or file" => used how often.
