@@ -184,28 +184,42 @@ static void many_requests(long **words, int right)
     }
 }
 
-/* A barrier and fences complete operations that nobody has waited for. */
-static void no_waits(long **words, int right)
+/* A barrier and fences complete puts that nobody has waited for, with a request and without, and
+ * accumulates. MPI's barrier says that the others have done theirs. */
+static void no_waits(comex_group_t group)
 {
-    const int left = (me + nproc - 1) % nproc;
-    long value;
+    enum { N = 1 << 17, TIMES = 12 };
+    int rank = 0, right, left;
+    long **words = (long **)malloc((size_t)nproc * sizeof(*words)), one = 1;
+    long *local = (long *)calloc(N, sizeof(long));
     comex_request_t request;
 
-    for (int way = 0; way < 3; way++) {
-        value = me * 10 + way;
-        WORKS(comex_barrier(COMEX_GROUP_WORLD));
-        WORKS(comex_nbput(&value, words[right] + way, sizeof(value), right, COMEX_GROUP_WORLD,
-                          way == 1 ? NULL : &request));
-        if (way == 1)
-            WORKS(comex_fence_all(COMEX_GROUP_WORLD));
-        if (way == 2)
-            WORKS(comex_fence_proc(right, COMEX_GROUP_WORLD));
-        if (way == 0)
-            WORKS(comex_barrier(COMEX_GROUP_WORLD));
+    WORKS(comex_group_rank(group, &rank));
+    right = (rank + 1) % nproc;
+    left = (rank + nproc - 1) % nproc;
+    WORKS(comex_malloc((void **)words, N * sizeof(long), group));
+    for (int i = 0; i < TIMES; i++) {
+        memset(words[rank], 0, N * sizeof(long));
+        local[0] = local[N - 1] = rank * TIMES + i;
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (i < TIMES / 2)
+            WORKS(comex_nbput(local, words[right], N * sizeof(long), right, group,
+                              i % 2 ? NULL : &request));
         else
-            MPI_Barrier(MPI_COMM_WORLD);
-        CHECK_EQ(words[me][way], left * 10 + way);
+            WORKS(comex_acc(COMEX_ACC_LNG, &one, local, words[right], N * sizeof(long), right,
+                            group));
+        if (i % 3 == 0)
+            WORKS(comex_barrier(group));
+        else
+            WORKS(i % 3 == 1 ? comex_fence_all(group) : comex_fence_proc(right, group));
+        MPI_Barrier(MPI_COMM_WORLD);
+        CHECK_EQ(words[rank][0], left * TIMES + i);
+        CHECK_EQ(words[rank][N - 1], left * TIMES + i);
+        MPI_Barrier(MPI_COMM_WORLD);
     }
+    WORKS(comex_free(words[rank], group));
+    free(local);
+    free(words);
 }
 
 static void refused(long **words, int right)
@@ -236,12 +250,15 @@ static void refused(long **words, int right)
 
 static void requests(void)
 {
+    comex_group_t reversed = test_reversed();
     const int right = (me + 1) % nproc;
     long **words = (long **)malloc((size_t)nproc * sizeof(*words));
 
     WORKS(comex_malloc((void **)words, 64 * sizeof(long), COMEX_GROUP_WORLD));
     many_requests(words, right);
-    no_waits(words, right);
+    no_waits(COMEX_GROUP_WORLD);
+    no_waits(reversed);
+    WORKS(comex_group_free(reversed));
     refused(words, right);
     WORKS(comex_barrier(COMEX_GROUP_WORLD));
     WORKS(comex_free(words[me], COMEX_GROUP_WORLD));
@@ -301,6 +318,7 @@ static int run_parts(void)
         MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2, times == 0 ? rank : -rank, &half);
         WORKS(comex_init_comm(half));
         test_started();
+        FAILS(comex_group_size(1, &size)); /* comex_finalize has released it */
         use();
         WORKS(comex_init()); /* it runs: nothing to do */
         WORKS(comex_group_size(COMEX_GROUP_WORLD, &size));
