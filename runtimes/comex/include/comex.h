@@ -253,8 +253,8 @@ int comex_wait_proc(int proc, comex_group_t group);
 int comex_rmw(int op, void *ploc, void *prem, int extra, int proc, comex_group_t group);
 
 /**
- * comex_create_mutexes, comex_destroy_mutexes - make and free the mutexes that comex_lock takes; they
- * are those of ARMCI_Create_mutexes.
+ * comex_create_mutexes, comex_destroy_mutexes - make and free the mutexes that comex_lock takes,
+ * which are those of ARMCI_Create_mutexes.
  * num       mutexes that the caller hosts, 0 or more; may differ between ranks
  * Context   collective over the world; one set at a time
  * Returns   COMEX_FAILURE if a number is negative, a set exists already, or (destroy) none exists
