@@ -6,7 +6,7 @@
  * several neighborhoods each combines its part first, and their leaders double. Many: every
  * member combines one chunk of all members' data, then sends the result to the root or to all;
  * so each byte crosses the network twice, whatever the number of members. To one member of a pair,
- * or in more pieces than there are members: down a chain that ends at the root, where each byte
+ * or in more fragments than there are members: down a chain that ends at the root, where each byte
  * crosses each link once.
  *
  * Order     every operand is the combination of consecutive ranks, and what comes from lower
@@ -24,10 +24,10 @@
 
 #include "base/aq_log.h"
 
-#define AQ_TEMP_ALIGN   64u
-#define AQ_SCATTER_MIN  2048u   /* bytes: smaller chunks are not worth a message each */
-#define AQ_PAIR_PIECE   262144u /* bytes: what the cache holds while it is combined */
-#define AQ_CHAIN_PIECES 128u    /* the most in a chain: each is a receive that waits */
+#define AQ_TEMP_ALIGN  64u
+#define AQ_SCATTER_MIN 2048u   /* bytes: smaller chunks are not worth a message each */
+#define AQ_PAIR_FRAG   262144u /* bytes: what the cache holds while it is combined */
+#define AQ_CHAIN_FRAGS 128u    /* the most in a chain: each is a receive that waits */
 
 static size_t aq_call_bytes(const struct aq_coll_call *call)
 {
@@ -283,23 +283,24 @@ static struct aq_sched *aq_sched_reduce_scatter(struct aq_coll_team *team,
 }
 
 /* Bytes that go down a chain at a time: whole elements. */
-static size_t aq_chain_piece(const struct aq_coll_team *team, const struct aq_coll_call *call)
+static size_t aq_chain_frag(const struct aq_coll_team *team, const struct aq_coll_call *call)
 {
     const size_t bytes = aq_call_bytes(call);
-    const size_t whole = bytes < AQ_PAIR_PIECE ? bytes : AQ_PAIR_PIECE;
-    const size_t piece = team->size == 2 ? whole : aq_chunk_bytes(bytes, team->size);
-    const size_t least = (bytes + AQ_CHAIN_PIECES - 1) / AQ_CHAIN_PIECES;
+    const size_t whole = bytes < AQ_PAIR_FRAG ? bytes : AQ_PAIR_FRAG;
+    const size_t frag = team->size == 2 ? whole : aq_chunk_bytes(bytes, team->size);
+    const size_t min = (bytes + AQ_CHAIN_FRAGS - 1) / AQ_CHAIN_FRAGS;
 
-    return ((piece > least ? piece : least) + call->unit - 1) / call->unit * call->unit;
+    return ((frag > min ? frag : min) + call->unit - 1) / call->unit * call->unit;
 }
 
-/* Is a chain faster than a reduce-scatter and a gather? A piece goes from member to member while
- * others follow: pieces + members - 2 pieces' times, against 2 * pieces * (members - 1) / members. A
- * chain keeps the order of ranks if it ends at rank 0. */
+/* Is a chain faster than a reduce-scatter and a gather? A fragment goes from member to member while
+ * others follow, which takes fragments + members - 2 times that of one, against
+ * 2 * fragments * (members - 1) / members. A chain keeps the order of ranks if it ends at rank 0.
+ */
 static bool aq_chain_serves(const struct aq_coll_team *team, const struct aq_coll_call *call)
 {
     return call->kind == AQ_COLL_TO_ONE && (!call->ordered || call->root == 0)
-           && (team->size == 2 || aq_call_bytes(call) / aq_chain_piece(team, call) > team->size);
+           && (team->size == 2 || aq_call_bytes(call) / aq_chain_frag(team, call) > team->size);
 }
 
 /* Each member combines what comes from the next rank with its own data and hands that on, towards
@@ -310,14 +311,14 @@ static struct aq_sched *aq_sched_chain(struct aq_coll_team *team, const struct a
     const gex_Rank_t next = (me + 1) % size, before = (me + size - 1) % size;
     const bool is_root = me == call->root, is_end = next == call->root;
     const bool in_dst = is_root && call->dst != call->src;
-    const size_t bytes = aq_call_bytes(call), piece = aq_chain_piece(team, call);
+    const size_t bytes = aq_call_bytes(call), frag = aq_chain_frag(team, call);
     struct aq_temp temp;
     struct aq_sched *sched = aq_sched_with_buffers(team, bytes, is_end || in_dst ? 0 : 1, &temp);
     char *combined = in_dst ? call->dst : temp.memory;
     uint32_t tag = AQ_TAG_DATA;
 
-    for (size_t at = 0; at < bytes; at += piece, tag++) {
-        const size_t nbytes = bytes - at < piece ? bytes - at : piece;
+    for (size_t at = 0; at < bytes; at += frag, tag++) {
+        const size_t nbytes = bytes - at < frag ? bytes - at : frag;
         const char *own = (const char *)call->src + at;
 
         if (!is_end) {
