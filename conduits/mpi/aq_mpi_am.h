@@ -13,6 +13,7 @@
 
 #include "conduits/mpi/aq_mpi_buf.h"
 #include "conduits/mpi/aq_mpi_credit.h"
+#include "conduits/mpi/aq_mpi_pairs.h"
 #include "conduits/mpi/aq_mpi_ring.h"
 
 struct aq_mpi_am {
@@ -22,6 +23,7 @@ struct aq_mpi_am {
     bool (*place)(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
     struct aq_mpi_peer *peers;         /* [size], by jobrank */
     uint32_t window;                   /* credit units for each peer */
+    bool splits[AQ_MPI_CLASSES];       /* payloads up to AQ_MPI_SPLIT_MAX go in eager messages */
     uint64_t sending[AQ_MPI_CHANNELS]; /* bytes of buffers that MPI sends from */
     uint32_t coming[AQ_MPI_CHANNELS];  /* payloads that are being received */
     uint32_t zcopy;                    /* payloads that are being sent from client memory */

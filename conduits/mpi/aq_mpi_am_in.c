@@ -3,8 +3,8 @@
  *
  * A poll takes one message with the lock, releases the lock, and runs the handler. After a request
  * it takes the next message, up to a bound. After a reply it returns, since the caller may have
- * waited for this reply. A rendezvous payload is received where it belongs, and its handler runs
- * when it has arrived. The handler of a payload that was put there runs at once.
+ * waited for this reply. A rendezvous or split payload is received where it belongs, and its
+ * handler runs when it has arrived. The handler of a payload that was put there runs at once.
  *
  * Threads   any; handlers run without a lock
  * Promise   no length, address or credit of a packet is used before it was found to be valid
@@ -47,7 +47,28 @@ _Noreturn static void aq_mpi_in_malformed(uint32_t source, const char *what)
 
 /* --- under the lock --- */
 
-/* The packet is the head of a rendezvous message: starts to receive the payload. */
+/* Receives what is not in the packet: a rendezvous payload as one message, the rest of a split one
+ * in fragments as long as the packet. */
+static void aq_mpi_in_receive(struct aq_mpi_am *am, const struct aq_mpi_arrival *arrival,
+                              const struct aq_mpi_message *message, struct aq_mpi_buf *buf)
+{
+    struct aq_mpi_coming *coming = aq_mpi_buf_bytes(buf);
+    const uint32_t frag = message->eager != 0 ? arrival->nbytes : coming->missing;
+
+    coming->frags = (coming->missing + frag - 1) / frag;
+    for (uint32_t at = message->eager; at < message->nbytes; at += frag) {
+        const uint32_t left = message->nbytes - at;
+        const int rc = am->lib->receive_payload(
+            (enum aq_mpi_channel)arrival->channel, arrival->source, message->tag,
+            (char *)coming->payload + at, left < frag ? left : frag, buf);
+
+        if (rc < 0)
+            aq_mpi_fatal(-rc, "a payload cannot be received");
+    }
+}
+
+/* The packet is the head of a message whose payload is not, or not whole, in it: starts to receive
+ * the payload. */
 static __attribute__((noinline)) void aq_mpi_in_begin(struct aq_mpi_am *am,
                                                       const struct aq_mpi_arrival *arrival,
                                                       const struct aq_mpi_message *message)
@@ -56,23 +77,24 @@ static __attribute__((noinline)) void aq_mpi_in_begin(struct aq_mpi_am *am,
     struct aq_mpi_buf *buf = aq_mpi_buf_take(aq_mpi_packet_padded(sizeof(struct aq_mpi_coming))
                                              + (is_long ? 0 : message->nbytes));
     struct aq_mpi_coming *coming = aq_mpi_buf_bytes(buf);
-    int rc;
 
-    if (is_long)
-        aq_bound_check_long(arrival->source, message->dest, message->nbytes);
     buf->coming = true;
     buf->channel = (uint8_t)arrival->channel;
     coming->head = message->head;
     coming->source = arrival->source;
     coming->nbytes = message->nbytes;
+    coming->missing = message->nbytes - message->eager;
     coming->payload =
         is_long ? message->dest : (char *)coming + aq_mpi_packet_padded(sizeof(*coming));
     memcpy(coming->args, message->args, 4 * (size_t)message->head.nargs);
+    if (is_long) {
+        aq_bound_check_long(arrival->source, message->dest, message->nbytes);
+        aq_bound_place_long(arrival->source, message->dest, message->payload, message->eager);
+    } else if (message->eager != 0) {
+        memcpy(coming->payload, message->payload, message->eager);
+    }
     am->coming[arrival->channel]++;
-    rc = am->lib->receive_payload((enum aq_mpi_channel)arrival->channel, arrival->source,
-                                  message->tag, coming->payload, message->nbytes, buf);
-    if (rc < 0)
-        aq_mpi_fatal(-rc, "a payload cannot be received");
+    aq_mpi_in_receive(am, arrival, message, buf);
     aq_mpi_ring_done(&am->rings, arrival);
 }
 

@@ -6,6 +6,9 @@
  * Rendezvous  a larger payload is an MPI message of its own. The packet names its tag, and the
  *             receiver receives it directly into its destination. MPI sends it from client memory
  *             if the client can wait for local completion, else from a copy
+ * Split       a payload up to AQ_MPI_SPLIT_MAX bytes, where several eager messages are faster than
+ *             one by MPI's rendezvous (aq_mpi_choose.c): the first part is in the packet, the rest
+ *             in fragments, which are messages of their own
  * Placed      the payload of a long whose source must be free at once is put to its destination
  *             first, if the path of puts needs nobody at the target. The packet says so
  *
@@ -45,12 +48,15 @@ static inline enum aq_mpi_channel aq_mpi_channel_of(bool is_reply)
 
 static void aq_mpi_am_came(struct aq_mpi_am *am, struct aq_mpi_buf *buf, size_t nbytes)
 {
-    const struct aq_mpi_coming *coming = aq_mpi_buf_bytes(buf);
+    struct aq_mpi_coming *coming = aq_mpi_buf_bytes(buf);
     const unsigned channel = buf->channel;
 
-    if (nbytes != coming->nbytes)
-        aq_fatal("mpi: rank %u announced a payload of %u bytes and sent %zu", coming->source,
-                 coming->nbytes, nbytes);
+    coming->missing -= (uint32_t)nbytes; /* MPI receives no more than was asked for */
+    if (--coming->frags != 0)
+        return;
+    if (coming->missing != 0)
+        aq_fatal("mpi: rank %u announced a payload of %u bytes and sent %u", coming->source,
+                 coming->nbytes, coming->nbytes - coming->missing);
     buf->next = NULL;
     if (am->ready[channel].first == NULL)
         am->ready[channel].first = buf;
@@ -185,36 +191,72 @@ int aq_mpi_am_short(struct aq_mpi_am *am, gex_Rank_t jobrank, bool is_reply, uin
 
 /* --- payloads --- */
 
-/* A rendezvous payload: what MPI sends, and the buffer that contains it or represents it. */
+/* What MPI sends besides the packet. */
 struct aq_mpi_payload {
-    struct aq_mpi_buf *buf; /* NULL: the payload is in the packet, */
-    bool placed;            /* or at its destination */
-    const void *bytes;
+    size_t eager; /* bytes of the payload that are in the packet */
+    bool placed;  /* the payload is at its destination */
+    unsigned count;
+    struct {
+        struct aq_mpi_buf *buf; /* contains the bytes, or represents them */
+        const void *bytes;
+        size_t nbytes;
+    } frag[AQ_MPI_FRAGS];
 };
 
 /* Returns true if the payload may be sent from client memory. Not if the client wants it back at
  * once: the call would then wait until the receiver polls, and the receiver may do so only after
  * both have met in the program's own MPI calls. */
-static inline bool aq_mpi_am_is_zcopy(const struct aq_am_out *out)
+static bool aq_mpi_am_is_zcopy(const struct aq_am_out *out)
 {
-    return out->lc != NULL && !aq_am_lc_is_now(out);
+    return !aq_mpi_packet_fits(out->nbytes) && out->lc != NULL && !aq_am_lc_is_now(out);
 }
 
-/* Returns true if the payload may be put to its destination before the packet is sent. */
+/* Returns true if MPI is faster with several eager messages. A payload that would otherwise be
+ * copied is split up to twice as long as one that would not. */
+static bool aq_mpi_am_is_split(const struct aq_mpi_am *am, const struct aq_am_out *out)
+{
+    const size_t max = aq_mpi_am_is_zcopy(out) ? AQ_MPI_SPLIT_MAX / 2 : AQ_MPI_SPLIT_MAX;
+
+    return out->nbytes <= max
+           && aq_mpi_packet_payload(out->kind, out->nargs) + out->nbytes > AQ_MPI_EAGER
+           && am->splits[aq_mpi_class_of(aq_job.host_of, aq_job.rank, out->jobrank)];
+}
+
+/* Returns true if the payload is to be put to its destination before the packet is sent. */
 static bool aq_mpi_am_is_placed(const struct aq_mpi_am *am, const struct aq_am_out *out)
 {
     return am->place != NULL && out->kind == AQ_AM_LONG && !aq_mpi_packet_fits(out->nbytes)
-           && !aq_mpi_am_is_zcopy(out);
+           && !aq_mpi_am_is_split(am, out) && !aq_mpi_am_is_zcopy(out);
 }
 
 /* With the lock: returns true if credit and buffers allow the message now. size: of the payload's
- * buffer. */
+ * buffers. */
 static bool aq_mpi_am_may_send(struct aq_mpi_am *am, const struct aq_am_out *out,
                                enum aq_mpi_channel channel, size_t size)
 {
     return (out->is_reply
             || aq_mpi_credit_has(&am->peers[out->jobrank], aq_mpi_credit_cost(out->nbytes)))
            && aq_mpi_am_has_space(am, channel, size);
+}
+
+/* With the lock. */
+static void aq_mpi_am_send_frags(struct aq_mpi_am *am, const struct aq_am_out *out,
+                                 enum aq_mpi_channel channel, uint32_t tag,
+                                 const struct aq_mpi_payload *payload)
+{
+    for (unsigned i = 0; i < payload->count; i++) {
+        struct aq_mpi_buf *buf = payload->frag[i].buf;
+        int rc;
+
+        if (buf->zcopy) {
+            *(struct aq_op **)aq_mpi_buf_bytes(buf) = aq_am_lc_take(out);
+            am->zcopy++;
+        }
+        rc = am->lib->send_payload(channel, out->jobrank, tag, payload->frag[i].bytes,
+                                   payload->frag[i].nbytes, buf);
+        if (aq_mpi_am_sent(am, rc, channel, buf))
+            aq_mpi_am_free(am, buf);
+    }
 }
 
 /* With the lock, after aq_mpi_am_may_send(). */
@@ -230,23 +272,15 @@ static void aq_mpi_am_send_whole(struct aq_mpi_am *am, const struct aq_am_out *o
 
     if (!out->is_reply)
         aq_mpi_am_note_request(am, peer, aq_mpi_credit_cost(out->nbytes));
-    if (payload->buf != NULL)
+    if (payload->count != 0)
         tag = peer->tag[channel] = (uint16_t)(peer->tag[channel] % AQ_MPI_TAGS + 1);
     aq_mpi_credit_advertise(peer, &done, &messages);
-    nbytes = aq_mpi_packet_encode(aq_mpi_buf_bytes(packet), out, done, messages, tag);
+    nbytes =
+        aq_mpi_packet_encode(aq_mpi_buf_bytes(packet), out, done, messages, tag, payload->eager);
     rc = am->lib->send(channel, out->jobrank, aq_mpi_buf_bytes(packet), nbytes, packet);
     if (aq_mpi_am_sent(am, rc, channel, packet))
         aq_mpi_buf_give(packet);
-    if (payload->buf == NULL)
-        return;
-    if (payload->buf->zcopy) {
-        *(struct aq_op **)aq_mpi_buf_bytes(payload->buf) = aq_am_lc_take(out);
-        am->zcopy++;
-    }
-    rc = am->lib->send_payload(channel, out->jobrank, tag, payload->bytes, out->nbytes,
-                               payload->buf);
-    if (aq_mpi_am_sent(am, rc, channel, payload->buf))
-        aq_mpi_am_free(am, payload->buf);
+    aq_mpi_am_send_frags(am, out, channel, tag, payload);
 }
 
 int aq_mpi_am_send_filled(struct aq_mpi_am *am, const struct aq_am_out *out,
@@ -270,19 +304,69 @@ int aq_mpi_am_send_filled(struct aq_mpi_am *am, const struct aq_am_out *out,
     return AQ_OK;
 }
 
-/* Copies the payload, outside the lock, unless the message could not be sent now anyway. */
-static bool aq_mpi_am_copy(struct aq_mpi_am *am, const struct aq_am_out *out,
-                           enum aq_mpi_channel channel, struct aq_mpi_payload *payload_out)
+/* Copies what is not in the packet, outside the lock, in fragments of up to frag bytes. */
+static void aq_mpi_am_copy(const struct aq_am_out *out, size_t frag, struct aq_mpi_payload *payload)
+{
+    for (size_t at = payload->eager; at < out->nbytes; at += frag) {
+        const size_t left = out->nbytes - at, nbytes = left < frag ? left : frag;
+        struct aq_mpi_buf *buf = aq_mpi_buf_take(nbytes);
+
+        payload->frag[payload->count].bytes =
+            memcpy(aq_mpi_buf_bytes(buf), (const char *)out->src + at, nbytes);
+        payload->frag[payload->count].nbytes = nbytes;
+        payload->frag[payload->count++].buf = buf;
+    }
+}
+
+/* The buffer represents client memory. */
+static void aq_mpi_am_represent(const struct aq_am_out *out, struct aq_mpi_payload *payload)
+{
+    struct aq_mpi_buf *buf = aq_mpi_buf_take(sizeof(struct aq_op *));
+
+    buf->zcopy = true;
+    payload->frag[0].buf = buf;
+    payload->frag[0].bytes = out->src;
+    payload->frag[0].nbytes = out->nbytes;
+    payload->count = 1;
+}
+
+/* Returns false if the message could not be sent now anyway. size: of the payload's buffers. */
+static bool aq_mpi_am_may_copy(struct aq_mpi_am *am, const struct aq_am_out *out,
+                               enum aq_mpi_channel channel, size_t size)
 {
     bool may_send;
 
     aq_mpi_lock();
-    may_send = aq_mpi_am_may_send(am, out, channel, out->nbytes);
+    may_send = aq_mpi_am_may_send(am, out, channel, size);
     aq_mpi_unlock();
-    if (!may_send)
+    return may_send;
+}
+
+/* Prepares what is sent besides the packet. Returns false if the message could not be sent now. */
+static bool aq_mpi_am_prepare(struct aq_mpi_am *am, const struct aq_am_out *out,
+                              enum aq_mpi_channel channel, struct aq_mpi_payload *payload_out,
+                              size_t *size_out)
+{
+    const bool is_split = aq_mpi_am_is_split(am, out);
+
+    payload_out->placed = false;
+    payload_out->count = 0;
+    payload_out->eager = out->nbytes;
+    *size_out = out->nbytes;
+    if (is_split)
+        payload_out->eager = AQ_MPI_EAGER - aq_mpi_packet_payload(out->kind, out->nargs);
+    else if (aq_mpi_packet_fits(out->nbytes))
+        return true;
+    else
+        payload_out->eager = 0;
+    if (!is_split && aq_mpi_am_is_zcopy(out)) {
+        aq_mpi_am_represent(out, payload_out);
+        *size_out = AQ_MPI_SMALL;
+        return true;
+    }
+    if (!aq_mpi_am_may_copy(am, out, channel, out->nbytes))
         return false;
-    payload_out->buf = aq_mpi_buf_take(out->nbytes);
-    payload_out->bytes = memcpy(aq_mpi_buf_bytes(payload_out->buf), out->src, out->nbytes);
+    aq_mpi_am_copy(out, is_split ? AQ_MPI_EAGER : out->nbytes, payload_out);
     return true;
 }
 
@@ -310,21 +394,14 @@ static int aq_mpi_am_send_placed(struct aq_mpi_am *am, const struct aq_am_out *o
 static int aq_mpi_am_send_remote(struct aq_mpi_am *am, const struct aq_am_out *out,
                                  enum aq_mpi_channel channel)
 {
-    const bool apart = !aq_mpi_packet_fits(out->nbytes);
-    struct aq_mpi_payload payload = { .buf = NULL };
+    struct aq_mpi_payload payload;
     struct aq_mpi_buf *packet;
-    size_t size = out->nbytes;
+    size_t size;
     bool may_send;
 
-    if (apart && aq_mpi_am_is_zcopy(out)) {
-        payload.buf = aq_mpi_buf_take(sizeof(struct aq_op *));
-        payload.buf->zcopy = true;
-        payload.bytes = out->src;
-        size = AQ_MPI_SMALL;
-    } else if (apart && !aq_mpi_am_copy(am, out, channel, &payload)) {
+    if (!aq_mpi_am_prepare(am, out, channel, &payload, &size))
         return AQ_RETRY;
-    }
-    packet = aq_mpi_buf_take(aq_mpi_packet_bytes(out->kind, out->nargs, apart ? 0 : out->nbytes));
+    packet = aq_mpi_buf_take(aq_mpi_packet_bytes(out->kind, out->nargs, payload.eager));
     aq_mpi_lock();
     may_send = aq_mpi_am_may_send(am, out, channel, size);
     if (may_send)
@@ -333,8 +410,8 @@ static int aq_mpi_am_send_remote(struct aq_mpi_am *am, const struct aq_am_out *o
     if (may_send)
         return AQ_OK;
     aq_mpi_buf_give(packet);
-    if (payload.buf != NULL)
-        aq_mpi_buf_give(payload.buf);
+    for (unsigned i = 0; i < payload.count; i++)
+        aq_mpi_buf_give(payload.frag[i].buf);
     return AQ_RETRY;
 }
 

@@ -38,7 +38,9 @@ _Static_assert(sizeof(struct aq_mpi_buf) % AQ_MPI_ALIGN == 0, "what follows is a
 struct aq_mpi_coming {
     struct aq_mpi_head head;
     uint32_t source, nbytes;
-    void *payload; /* behind this struct, or the destination of a long message */
+    uint32_t missing; /* bytes that MPI has not received yet, in so many */
+    uint32_t frags;   /* receives */
+    void *payload;    /* behind this struct, or the destination of a long message */
     gex_AM_Arg_t args[AQ_MPI_ARGS];
 };
 _Static_assert(sizeof(struct aq_mpi_coming) <= AQ_MPI_SMALL, "a small buffer holds a long one's");

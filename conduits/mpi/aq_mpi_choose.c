@@ -14,6 +14,8 @@
  *               inside MPI until the target calls MPI
  *   speed       a window that is not one-sided serves gets of the sizes at which it is not slower
  *               than a message and its answer
+ *   splits      payloads that MPI would send by rendezvous go in eager messages, if two of those
+ *               take at most AQ_MPI_SPLIT_SLACK of the time of one as long as both
  *   atomics     use a window that is one-sided for them and takes at most AQ_MPI_ATOMIC_SLACK times
  *               as long as a message and its answer: an MPI may implement them by a lock and
  *               several transfers. A domain has members of both classes, so both classes must agree
@@ -27,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "conduits/mpi/aq_mpi_am.h"
 #include "conduits/mpi/aq_mpi_measure.h"
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "conduits/mpi/aq_mpi_path.h"
@@ -43,6 +46,7 @@ struct aq_mpi_rma aq_mpi_rma AQ_JOB_STATE;
  * inside MPI. */
 #define AQ_MPI_SLACK        1.0
 #define AQ_MPI_ATOMIC_SLACK 4.0
+#define AQ_MPI_SPLIT_SLACK  0.8
 
 /* For each of aq_mpi_sizes: log2 of the smallest transfer that uses its result. */
 static const unsigned aq_mpi_stands_from[AQ_MPI_SIZES + 1] = { 0, 9, 12, 15, 17, 64 };
@@ -62,6 +66,7 @@ static const char *const aq_mpi_class_names[AQ_MPI_CLASSES] = {
 struct aq_mpi_verdict {
     struct aq_mpi_paths paths[AQ_MPI_CLASSES];
     bool atomics[AQ_MPI_CLASSES];
+    bool splits[AQ_MPI_CLASSES];
     bool window;
 };
 
@@ -92,10 +97,15 @@ static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_cos
     paths->get = cost->one_sided ? UINT64_MAX : aq_mpi_choose_sizes(min->get, min->message);
     own->atomics[class] = cost->atomics_one_sided
                           && (double)min->fetch <= AQ_MPI_ATOMIC_SLACK * (double)min->message[0];
+    own->splits[class] =
+        (double)min->split <= AQ_MPI_SPLIT_SLACK * (double)min->message[AQ_MPI_SPLIT_SIZE];
     for (unsigned i = 0; i < AQ_MPI_SIZES; i++)
         AQ_LOG(INFO, MPI, "%s, %zu bytes: get %llu ns by a window, %llu ns by a message",
                aq_mpi_class_names[class], aq_mpi_sizes[i], (unsigned long long)min->get[i],
                (unsigned long long)min->message[i]);
+    AQ_LOG(INFO, MPI, "%s: %llu ns by two eager messages; payloads are %s",
+           aq_mpi_class_names[class], (unsigned long long)min->split,
+           own->splits[class] ? "split" : "sent whole");
     AQ_LOG(INFO, MPI, "%s: atomic operation %llu ns; the window %s%s", aq_mpi_class_names[class],
            (unsigned long long)min->fetch,
            cost->one_sided ? "is one-sided" : "needs its target to look",
@@ -224,6 +234,19 @@ void aq_mpi_choose_none(void)
     aq_mpi_rma.window = aq_mpi_rma.atomics = false;
 }
 
+/* Which payloads are split; order of the choices in env.def. */
+static void aq_mpi_choose_splits(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES],
+                                 const struct aq_mpi_verdict *all)
+{
+    enum { AUTO, NEVER, ALWAYS };
+    const unsigned choice = aq_env_choice(AQ_ENV_AQ_MPI_SPLIT);
+
+    for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
+        aq_mpi_am.splits[class] =
+            choice == ALWAYS
+            || (choice == AUTO && pairs[class].exists && all[pairs[class].lead].splits[class]);
+}
+
 /* Every rank has all verdicts and uses those of the leaders. */
 static void aq_mpi_choose_agree(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES],
                                 const struct aq_mpi_verdict *all)
@@ -273,8 +296,10 @@ int aq_mpi_choose(bool window)
     if (window)
         aq_mpi_choose_measure(pairs, &own);
     rc = aq_job_allgather(&own, sizeof(own), all);
-    if (rc == AQ_OK)
+    if (rc == AQ_OK) {
+        aq_mpi_choose_splits(pairs, all);
         aq_mpi_choose_agree(pairs, all);
+    }
 free_all:
     free(first);
     free(all);

@@ -23,6 +23,7 @@
 
 #include "conduits/mpi/aq_mpi_direct.h"
 #include "conduits/mpi/aq_mpi_lock.h"
+#include "conduits/mpi/aq_mpi_packet.h"
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 
@@ -54,7 +55,7 @@ struct aq_mpi_pair {
     uint32_t other; /* the partner's rank in the window of the pair */
     /* memory for the local side of transfers; memory of this rank's window */
     char *origin, *window;
-    struct aq_mpi_times get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch;
+    struct aq_mpi_times get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch, split;
 };
 
 enum aq_mpi_trial { AQ_MPI_TRY_TRANSFERS, AQ_MPI_TRY_ATOMICS, AQ_MPI_TRIALS };
@@ -65,6 +66,7 @@ static const struct aq_mpi_latency aq_mpi_usual = {
     .get = { 393, 500, 2500, 9000, 33000 },
     .message = { 353, 500, 1500, 7500, 23000 },
     .fetch = 400,
+    .split = 2000,
 };
 
 /* --- requests of the pair --- */
@@ -223,7 +225,20 @@ static void aq_mpi_pair_time_fetch(struct aq_mpi_pair *pair)
     aq_mpi_pair_note(&pair->fetch, began);
 }
 
-/* Data one way and 8 bytes back. The first byte says whether another message follows. */
+/* Two eager messages one way and 8 bytes back. */
+static void aq_mpi_pair_time_split(struct aq_mpi_pair *pair)
+{
+    const uint64_t began = aq_now_ns();
+
+    pair->origin[0] = 2;
+    aq_mpi_pair_send(pair, pair->origin, AQ_MPI_EAGER);
+    aq_mpi_pair_send(pair, pair->origin, AQ_MPI_EAGER);
+    aq_mpi_pair_recv(pair, pair->origin, 8);
+    aq_mpi_pair_note(&pair->split, began);
+}
+
+/* Data one way and 8 bytes back. The first byte says how many messages an answer follows; 0: this
+ * is the last message. */
 static void aq_mpi_pair_time_message(struct aq_mpi_pair *pair, unsigned i)
 {
     const uint64_t began = aq_now_ns();
@@ -242,6 +257,7 @@ static void aq_mpi_pair_time(struct aq_mpi_pair *pair)
     for (unsigned repeat = 0; repeat < AQ_MPI_REPEATS && aq_now_ns() - began < AQ_MPI_TIME_NS;
          repeat++) {
         aq_mpi_pair_time_fetch(pair);
+        aq_mpi_pair_time_split(pair);
         for (unsigned i = 0; i < AQ_MPI_SIZES; i++) {
             aq_mpi_pair_time_window(pair, i);
             aq_mpi_pair_time_message(pair, i);
@@ -257,6 +273,8 @@ static void aq_mpi_pair_serve(const struct aq_mpi_pair *pair)
         aq_mpi_pair_recv(pair, pair->origin, aq_mpi_sizes[AQ_MPI_SIZES - 1]);
         if (pair->origin[0] == 0)
             return;
+        if (pair->origin[0] == 2)
+            aq_mpi_pair_recv(pair, pair->origin, AQ_MPI_EAGER);
         aq_mpi_pair_send(pair, pair->origin, 8);
     }
 }
@@ -287,6 +305,7 @@ static struct aq_mpi_latency aq_mpi_pair_times(const struct aq_mpi_pair *pair)
         min.message[i] = aq_mpi_pair_min(&pair->message[i], &steady);
     }
     min.fetch = aq_mpi_pair_min(&pair->fetch, &steady);
+    min.split = aq_mpi_pair_min(&pair->split, &steady);
     if (!steady)
         AQ_LOG(
             INFO, MPI,

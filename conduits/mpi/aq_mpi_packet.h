@@ -6,7 +6,7 @@
  *   8         medium, long: length of the payload; the tag of a rendezvous payload, or that the
  *             payload of a long is at its destination
  *   8         long: destination
- *   padding   to a multiple of 16, then the payload if it is eager
+ *   padding   to a multiple of 16, then the payload if it is eager, or as much of it as fits
  *
  * All ranks have one build and one byte order. Lengths, counts and addresses are checked here or
  * where they are used, before their use.
@@ -25,10 +25,14 @@
 #include "core/aq_conduit.h"
 #include "conduits/mpi/aq_mpi_lib_am.h"
 
-#define AQ_MPI_INLINE   8192u /* bytes of an eager payload */
-#define AQ_MPI_ARGS     16u
-#define AQ_MPI_ALIGN    16u
-#define AQ_MPI_HEAD_MAX (8u + 4u * AQ_MPI_ARGS + 16u)
+#define AQ_MPI_INLINE 8192u /* bytes of an eager payload */
+#define AQ_MPI_EAGER \
+    4032u /* bytes: a packet, or a fragment of a split payload, that every MPI sends eagerly */
+#define AQ_MPI_SPLIT_MAX 32768u /* bytes of a payload that is split */
+#define AQ_MPI_FRAGS     8u     /* of a split payload, behind its packet, at most */
+#define AQ_MPI_ARGS      16u
+#define AQ_MPI_ALIGN     16u
+#define AQ_MPI_HEAD_MAX  (8u + 4u * AQ_MPI_ARGS + 16u)
 #define AQ_MPI_PACKET \
     ((AQ_MPI_HEAD_MAX + AQ_MPI_ALIGN - 1) / AQ_MPI_ALIGN * AQ_MPI_ALIGN + AQ_MPI_INLINE)
 
@@ -40,7 +44,7 @@
 struct aq_mpi_head {
     uint8_t kind;  /* 2 bits */
     uint8_t nargs; /* 5 bits */
-    bool apart;    /* 1 bit: the payload is not in the packet */
+    bool apart;    /* 1 bit: the payload is not, or not whole, in the packet */
     uint8_t handler;
     uint16_t
         /* of the receiver's requests: how many the sender has run since the start of the job */
@@ -64,7 +68,8 @@ struct aq_mpi_message {
     uint32_t nbytes, tag;
     void *dest;
     const gex_AM_Arg_t *args;
-    void *payload; /* eager payload, in the packet; otherwise NULL */
+    uint32_t eager; /* bytes of the payload that are in the packet, */
+    void *payload;  /* there; NULL: none */
 };
 
 /* Writes the head by one store. MPI copies these bytes by one load; after several stores that load
@@ -136,15 +141,15 @@ static inline size_t aq_mpi_packet_payload(unsigned kind, unsigned nargs)
     return aq_mpi_packet_padded(aq_mpi_packet_head(kind, nargs));
 }
 
-/* Writes what comes before the payload of a medium or long message. Returns its length, without the
- * padding. */
+/* Writes what comes before the payload of a medium or long message. tag: 0 if the whole payload is
+ * in the packet. Returns its length, without the padding. */
 static inline size_t aq_mpi_packet_encode_head(char *packet, const struct aq_am_out *out,
                                                uint32_t done, uint16_t messages, uint32_t tag)
 {
     const struct aq_mpi_head head = { .kind = out->kind,
                                       .handler = out->handler,
                                       .nargs = out->nargs,
-                                      .apart = !aq_mpi_packet_fits(out->nbytes),
+                                      .apart = tag != 0,
                                       .done = done,
                                       .messages = messages };
     const struct aq_mpi_desc desc = {
@@ -160,16 +165,37 @@ static inline size_t aq_mpi_packet_encode_head(char *packet, const struct aq_am_
     return aq_mpi_packet_head(out->kind, out->nargs);
 }
 
-/* Writes the packet of a medium or long message, including an eager payload. Returns its length. */
+/* Writes the packet of a medium or long message, including the first `eager` bytes of its payload.
+ * Returns its length. */
 static inline size_t aq_mpi_packet_encode(char *packet, const struct aq_am_out *out, uint32_t done,
-                                          uint16_t messages, uint32_t tag)
+                                          uint16_t messages, uint32_t tag, size_t eager)
 {
     const size_t end = aq_mpi_packet_encode_head(packet, out, done, messages, tag);
 
-    if (!aq_mpi_packet_fits(out->nbytes) || out->nbytes == 0)
+    if (eager == 0)
         return end;
-    memcpy(packet + aq_mpi_packet_padded(end), out->src, out->nbytes);
-    return aq_mpi_packet_padded(end) + out->nbytes;
+    memcpy(packet + aq_mpi_packet_padded(end), out->src, eager);
+    return aq_mpi_packet_padded(end) + eager;
+}
+
+/* How many bytes of the payload are in a packet of len bytes, whose payload begins at `at`? Returns
+ * false if the packet and what follows cannot be the payload that it announces. */
+static inline bool aq_mpi_packet_split(const struct aq_mpi_head *head,
+                                       const struct aq_mpi_desc *desc, size_t len, size_t at,
+                                       uint32_t *eager_out)
+{
+    const size_t rest = len > at ? len - at : 0;
+
+    *eager_out = head->apart ? (uint32_t)rest : desc->nbytes;
+    if (!head->apart)
+        return aq_mpi_packet_fits(desc->nbytes);
+    if (desc->tag == AQ_MPI_PLACED)
+        return head->kind == AQ_AM_LONG && rest == 0;
+    if (desc->tag == 0 || desc->tag > AQ_MPI_TAGS)
+        return false;
+    return rest == 0 ? !aq_mpi_packet_fits(desc->nbytes)
+                     : rest < desc->nbytes && desc->nbytes <= AQ_MPI_SPLIT_MAX
+                           && desc->nbytes - rest <= AQ_MPI_FRAGS * len;
 }
 
 /* Decodes the packet of len bytes at packet, which is aligned. Returns false if it is malformed. */
@@ -187,7 +213,7 @@ static inline bool aq_mpi_packet_decode(char *packet, size_t len, size_t max_med
     head = aq_mpi_packet_head(out->head.kind, out->head.nargs);
     out->args = (const gex_AM_Arg_t *)(const void *)(packet + AQ_MPI_HEAD);
     out->payload = NULL;
-    out->nbytes = out->tag = 0;
+    out->nbytes = out->tag = out->eager = 0;
     out->dest = NULL;
     if (out->head.kind == AQ_AM_SHORT || out->head.kind == AQ_MPI_CREDIT)
         return len == head && !out->head.apart;
@@ -196,18 +222,15 @@ static inline bool aq_mpi_packet_decode(char *packet, size_t len, size_t max_med
     memcpy(&desc, (const char *)out->args + 4 * (size_t)out->head.nargs,
            head - AQ_MPI_HEAD - 4 * (size_t)out->head.nargs);
     limit = out->head.kind == AQ_AM_LONG ? max_long : max_medium;
-    if (desc.nbytes > limit || out->head.apart != !aq_mpi_packet_fits(desc.nbytes))
-        return false;
-    if (out->head.apart && (desc.tag == 0 || desc.tag > AQ_MPI_TAGS)
-        && (desc.tag != AQ_MPI_PLACED || out->head.kind != AQ_AM_LONG))
-        return false;
-    if (len != aq_mpi_packet_bytes(out->head.kind, out->head.nargs, desc.nbytes))
+    if (desc.nbytes > limit
+        || !aq_mpi_packet_split(&out->head, &desc, len, aq_mpi_packet_padded(head), &out->eager)
+        || len != aq_mpi_packet_bytes(out->head.kind, out->head.nargs, out->eager))
         return false;
     out->nbytes = desc.nbytes;
     out->tag = desc.tag;
     if (out->head.kind == AQ_AM_LONG)
         out->dest = (void *)(uintptr_t)((uint64_t)desc.dest[1] << 32 | desc.dest[0]);
-    if (!out->head.apart && desc.nbytes != 0)
+    if (out->eager != 0)
         out->payload = packet + aq_mpi_packet_padded(head);
     return true;
 }

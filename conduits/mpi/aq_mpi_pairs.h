@@ -20,6 +20,12 @@ struct aq_mpi_remote_pair {
     bool exists;
 };
 
+static inline enum aq_mpi_class aq_mpi_class_of(const gex_Rank_t *host_of, gex_Rank_t a,
+                                                gex_Rank_t b)
+{
+    return host_of[a] == host_of[b] ? AQ_MPI_SAME_HOST : AQ_MPI_OTHER_HOST;
+}
+
 /* Finds the first pair of each class, the same on all ranks. Hosts are numbered from 0;
  * first[hosts] is scratch space. */
 static inline void aq_mpi_pairs_find(const gex_Rank_t *host_of, const gex_Rank_t *nbrhd_of,

@@ -36,9 +36,7 @@ extern struct aq_mpi_rma aq_mpi_rma;
 
 static inline const struct aq_mpi_paths *aq_mpi_paths_to(gex_Rank_t rank)
 {
-    return &aq_mpi_rma
-                .paths[aq_job.host_of[rank] == aq_job.host_of[aq_job.rank] ? AQ_MPI_SAME_HOST
-                                                                           : AQ_MPI_OTHER_HOST];
+    return &aq_mpi_rma.paths[aq_mpi_class_of(aq_job.host_of, aq_job.rank, rank)];
 }
 
 /* sizes: put or get of struct aq_mpi_paths. */

@@ -8,6 +8,8 @@
 
 #include "gasnet_tools.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { H_RUN = AQ_TEST_FREE, H_OTHER, H_VERDICT };
@@ -98,13 +100,22 @@ static void try_run(const char *name, void (*send)(void))
     AQ_CHECK(atomic_load(&good) == wanted);
 }
 
+/* An MPI may keep what its receiver has no space for, until the sender calls MPI again; a message
+ * to somebody else need not do that. */
+static bool mpi_may_keep(void)
+{
+    const char *conduit = getenv("GASNET_CONDUIT");
+
+    return conduit != NULL && strcmp(conduit, "mpi") == 0;
+}
+
 int main(int argc, char **argv)
 {
     aq_test_start(&argc, &argv, 2);
     aq_test_handlers(table, AQ_LENGTH(table));
     try_run("the end of a run leaves with the next poll", run_then_poll);
     try_run("so does the end of a run with GEX_FLAG_IMMEDIATE", immediate_run_then_poll);
-    if (aq_test_n > 2)
+    if (aq_test_n > 2 && !mpi_may_keep())
         try_run("the end of a run leaves with the next message", run_then_send_elsewhere);
     return aq_test_finish();
 }

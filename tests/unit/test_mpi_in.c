@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/aq_rc.h"
 #include "conduits/mpi/aq_mpi_am_in.h"
 #include "conduits/mpi/aq_mpi_am_out.h"
 #include "conduits/mpi/aq_mpi_lock.h"
@@ -31,6 +30,7 @@ static struct {
     void *payload_dest;
     size_t payload_bytes, missing; /* of which so many will not come */
     unsigned restarts, sends, payloads;
+    size_t payload_sent;     /* bytes, in payloads */
     struct aq_mpi_head sent; /* the last packet's */
     uint32_t tag;
 } mpi;
@@ -62,15 +62,6 @@ static int fake_send(enum aq_mpi_channel channel, uint32_t dest, const void *pac
     assert_true(nbytes >= AQ_MPI_HEAD);
     mpi.sent = aq_mpi_head_get(packet);
     mpi.sends++;
-    return AQ_MPI_DONE;
-}
-
-static int fake_send_payload(enum aq_mpi_channel channel, uint32_t dest, uint32_t tag,
-                             const void *src, size_t nbytes, void *owner)
-{
-    (void)channel, (void)tag, (void)src, (void)nbytes, (void)owner;
-    assert_int_equal(dest, SENDER);
-    mpi.payloads++;
     return AQ_MPI_DONE;
 }
 
@@ -114,7 +105,6 @@ static const struct aq_mpi_lib_am fake_am = {
     .take = fake_take,
     .restart = fake_restart,
     .send = fake_send,
-    .send_payload = fake_send_payload,
     .receive_payload = fake_receive_payload,
     .pending = fake_pending,
     .completes = fake_completes,
@@ -224,7 +214,33 @@ static void arrive_message(uint8_t kind, void *dest, size_t nbytes, uint32_t tag
 
     memset(src, 0x66, sizeof(src));
     aq_job.ep.handler[HANDLER] = (gex_AM_Fn_t)on_payload;
-    mpi.arrival.nbytes = (uint32_t)aq_mpi_packet_encode(packet, &out, 0, 0, tag);
+    mpi.arrival.nbytes =
+        (uint32_t)(aq_mpi_packet_fits(nbytes) ? aq_mpi_packet_encode(packet, &out, 0, 0, 0, nbytes)
+                                              : aq_mpi_packet_encode(packet, &out, 0, 0, tag, 0));
+}
+
+/* Bytes before the payload of what arrive_message() and arrive_split() make. */
+#define AQ_MPI_PREFIX 32u
+
+/* The packet of a payload that is split: it is as long as MPI sends eagerly. */
+static void arrive_split(uint8_t kind, void *dest, size_t nbytes)
+{
+    static char src[AQ_MPI_EAGER];
+    const gex_AM_Arg_t arg = 41;
+    const struct aq_am_out out = { .kind = kind,
+                                   .handler = HANDLER,
+                                   .nargs = 1,
+                                   .args = &arg,
+                                   .src = src,
+                                   .nbytes = nbytes,
+                                   .dest = dest };
+    char *packet = arrive(AQ_MPI_REQUEST, 0);
+
+    assert_int_equal(aq_mpi_packet_payload(kind, 1), AQ_MPI_PREFIX);
+    memset(src, 0x66, sizeof(src));
+    aq_job.ep.handler[HANDLER] = (gex_AM_Fn_t)on_payload;
+    mpi.arrival.nbytes =
+        (uint32_t)aq_mpi_packet_encode(packet, &out, 0, 0, 1, AQ_MPI_EAGER - AQ_MPI_PREFIX);
 }
 
 /* --- what is right --- */
@@ -326,60 +342,24 @@ static void test_placed(void **state)
     assert_int_equal(peers[SENDER].in.limit, aq_mpi_credit_cost(2 * AQ_MPI_INLINE));
 }
 
-static struct {
-    const void *dest, *src;
-    size_t nbytes;
-    bool serves;
-    unsigned times;
-} place;
-
-static bool fake_place(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes)
+/* As much of a payload as MPI sends eagerly is in the packet, the rest comes by itself. */
+static void test_split(void **state)
 {
-    assert_int_equal(jobrank, SENDER);
-    place.dest = dest;
-    place.src = src;
-    place.nbytes = nbytes;
-    place.times++;
-    return place.serves;
-}
-
-/* A long that must be free at once is placed; if that cannot be, it is copied and sent. */
-static void test_places(void **state)
-{
-    static char src[2 * AQ_MPI_INLINE];
-    struct aq_am_out out = { .jobrank = SENDER,
-                             .kind = AQ_AM_LONG,
-                             .handler = HANDLER,
-                             .src = src,
-                             .nbytes = sizeof(src),
-                             .dest = segment };
+    const size_t nbytes = AQ_MPI_EAGER + 1000;
 
     (void)state;
-    aq_mpi_am.place = fake_place;
-    place.serves = true;
-    assert_int_equal(aq_mpi_am_send(&aq_mpi_am, &out), AQ_OK);
-    assert_ptr_equal(place.dest, segment);
-    assert_ptr_equal(place.src, src);
-    assert_int_equal(place.nbytes, sizeof(src));
-    assert_int_equal(mpi.sends, 1);
-    assert_int_equal(mpi.payloads, 0);
-    assert_true(mpi.sent.apart);
-    place.serves = false;
-    assert_int_equal(aq_mpi_am_send(&aq_mpi_am, &out), AQ_OK);
-    assert_int_equal(mpi.sends, 2);
-    assert_int_equal(mpi.payloads, 1);
-    while (aq_mpi_credit_has(&peers[SENDER], 1)) /* no credit: the destination stays as it is */
-        aq_mpi_credit_spend(&peers[SENDER], 1);
-    assert_int_equal(aq_mpi_am_send(&aq_mpi_am, &out), AQ_RETRY);
-    assert_int_equal(place.times, 2);
-    out.is_reply = true;
-    out.nbytes = AQ_MPI_INLINE; /* fits its packet */
-    assert_int_equal(aq_mpi_am_send(&aq_mpi_am, &out), AQ_OK);
-    out.kind = AQ_AM_MEDIUM;
-    out.nbytes = sizeof(src);
-    assert_int_equal(aq_mpi_am_send(&aq_mpi_am, &out), AQ_OK);
-    assert_int_equal(place.times, 2);
-    memset(&place, 0, sizeof(place));
+    arrive_split(AQ_AM_MEDIUM, NULL, nbytes);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_int_equal(mpi.payload_bytes, nbytes - (AQ_MPI_EAGER - AQ_MPI_PREFIX));
+    assert_int_equal(seen.nbytes, nbytes);
+    assert_int_equal(((const char *)seen.payload)[AQ_MPI_EAGER - AQ_MPI_PREFIX - 1], 0x66);
+    assert_int_equal(((const char *)seen.payload)[AQ_MPI_EAGER - AQ_MPI_PREFIX], 0x77);
+    assert_int_equal(seen.last_byte, 0x77);
+    arrive_split(AQ_AM_LONG, segment + 8, nbytes);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_ptr_equal(seen.payload, segment + 8);
+    assert_int_equal(segment[7 + nbytes], 0x77);
+    assert_int_equal(seen.times, 2);
 }
 
 /* Half a window of requests to a rank that sends nothing else back: it sends one credit message. */
@@ -541,7 +521,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         OF(test_short),          OF(test_polls_left_out), OF(test_payloads),
-        OF(test_placed),         OF(test_places),         OF(test_credit_is_reported),
+        OF(test_placed),         OF(test_split),          OF(test_credit_is_reported),
         OF(test_credit_windows), OF(test_false_heads),    OF(test_false_credit),
         OF(test_false_places),   OF(test_false_payload),  OF(test_no_handler),
         OF(test_mpi_fails),

@@ -148,7 +148,8 @@ static void check_message(uint8_t kind, unsigned nargs, size_t nbytes)
         args[i] = (gex_AM_Arg_t)(i * 0x01010101u + nargs);
     for (size_t i = 0; i < nbytes; i++)
         src[i] = (char)(i * 7 + nbytes);
-    len = aq_mpi_packet_encode(packet, &out, 0xfffffffe, 0x8001, apart ? AQ_MPI_TAGS : 0);
+    len = aq_mpi_packet_encode(packet, &out, 0xfffffffe, 0x8001, apart ? AQ_MPI_TAGS : 0,
+                               apart ? 0 : nbytes);
     assert_true(len <= sizeof(packet));
     assert_int_equal(len, aq_mpi_packet_bytes(kind, nargs, nbytes));
     at = exactly(packet, len);
@@ -224,7 +225,7 @@ static void test_values(void **state)
 
                 for (unsigned k = 0; k < AQ_MPI_ARGS; k++)
                     args[k] = values[(k + nargs + i) % (sizeof(values) / sizeof(*values))];
-                len = aq_mpi_packet_encode(packet, &out, 0, 0, 0);
+                len = aq_mpi_packet_encode(packet, &out, 0, 0, 0, out.nbytes);
                 at = exactly(packet, len);
                 assert_true(aq_mpi_packet_decode(at, len, MEDIUM, LONG, &back));
                 assert_int_equal(back.head.handler, 255 - nargs);
@@ -265,7 +266,8 @@ static void test_bounds(void **state)
                 size_t len;
 
                 memset(packet, 0x5a, sizeof(packet));
-                len = aq_mpi_packet_encode(packet, &out, 1, 1, sizes[i] > AQ_MPI_INLINE);
+                len = aq_mpi_packet_encode(packet, &out, 1, 1, sizes[i] > AQ_MPI_INLINE,
+                                           sizes[i] > AQ_MPI_INLINE ? 0 : sizes[i]);
                 assert_int_equal(len, aq_mpi_packet_bytes(kinds[k], nargs, sizes[i]));
                 max = len > max ? len : max;
                 assert_true(max <= AQ_MPI_PACKET);
@@ -372,7 +374,9 @@ static void test_limits(void **state)
         { AQ_AM_LONG, LONG, AQ_MPI_TAGS, LONG, true },
         { AQ_AM_LONG, LONG, 0, LONG, false },
         { AQ_AM_LONG, LONG, AQ_MPI_TAGS + 1, LONG, false },
-        { AQ_AM_LONG, LONG, UINT32_MAX, LONG, false },
+        { AQ_AM_LONG, LONG, AQ_MPI_PLACED, LONG, true },
+        { AQ_AM_LONG, LONG, AQ_MPI_PLACED - 1, LONG, false },
+        { AQ_AM_MEDIUM, MEDIUM, AQ_MPI_PLACED, MEDIUM, false },
         { AQ_AM_LONG, LONG + 1, 1, LONG, false },
         { AQ_AM_LONG, UINT32_MAX, 1, UINT32_MAX, true },
         { AQ_AM_LONG, UINT32_MAX, 1, SIZE_MAX, true },
@@ -423,7 +427,7 @@ static void test_flipped(void **state)
             struct aq_am_out out = {
                 .nargs = (uint8_t)nargs, .kind = kinds[k], .args = args, .src = src, .nbytes = 64
             };
-            const size_t len = aq_mpi_packet_encode(packet, &out, 5, 5, 0);
+            const size_t len = aq_mpi_packet_encode(packet, &out, 5, 5, 0, out.nbytes);
             const unsigned desc = 8 * (AQ_MPI_HEAD + 4 * nargs), bits = desc + 32;
 
             for (unsigned bit = 0; bit < bits; bit++) {
