@@ -30,7 +30,7 @@
 #include "other/spawn/aq_spawn.h"
 
 #define AQ_YIELDS     4         /* yields before the first sleep */
-#define AQ_BUSY_SPINS 20u       /* times the usual spin while only polls move the network's work */
+#define AQ_BUSY_SPINS 20u       /* unless AQ_SPIN says how long a wait spins */
 #define AQ_BACKOFF_NS 50000u    /* the same for a wait that nobody ends by ringing */
 #define AQ_LOOK_STEPS 1024u     /* spinning steps between looks at the clock */
 #define AQ_CORE_STEPS 16u       /* spinning steps between looks for peers on this core */
@@ -40,12 +40,13 @@
 #define AQ_VAIN_NS    3000u /* of a client's polls in vain between looks for peers on this core */
 
 static struct {
-    atomic_int mode;   /* GASNET_WAIT_* */
-    uint32_t spins;    /* steps before the first yield */
-    uint32_t vain;     /* a client's polls in vain between looks for peers on its core */
-    bool sleeps_out;   /* AQ_SLEEP is set: nobody wakes earlier by himself */
-    uint64_t sleep_ns; /* longest sleep: bounds what a stall report can be late */
-} aq_wait AQ_JOB_STATE = { .spins = 64, .vain = 64 };
+    atomic_int mode;     /* GASNET_WAIT_* */
+    uint32_t spins;      /* steps before the first yield */
+    uint32_t busy_spins; /* times that while only polls move the network's work */
+    uint32_t vain;       /* a client's polls in vain between looks for peers on its core */
+    bool sleeps_out;     /* AQ_SLEEP is set: nobody wakes earlier by himself */
+    uint64_t sleep_ns;   /* longest sleep: bounds what a stall report can be late */
+} aq_wait AQ_JOB_STATE = { .spins = 64, .busy_spins = 1, .vain = 64 };
 
 /* --- polling --- */
 
@@ -407,7 +408,7 @@ static int aq_wait_spins_on(struct aq_waiter *waiter, bool replies_only)
 static bool aq_wait_is_busy(const struct aq_waiter *waiter)
 {
     /* relaxed: a hint; what another thread starts at this moment is for that thread's polls */
-    return aq_job.has_remote && waiter->idle / AQ_BUSY_SPINS < aq_wait.spins
+    return aq_job.has_remote && waiter->idle / aq_wait.busy_spins < aq_wait.spins
            && atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)aq_job.remote->busy,
                                    memory_order_relaxed)
                   != 0;
@@ -568,6 +569,7 @@ void aq_wait_init(void)
         gasnet_set_waitmode(
             GASNET_WAIT_SPINBLOCK); /* who limits spinning knows of others on these cores */
     }
+    aq_wait.busy_spins = aq_env_is_set(AQ_ENV_AQ_SPIN) ? 1 : AQ_BUSY_SPINS;
     aq_wait.spins = spin_us * steps_per_us > 4e9 ? UINT32_MAX : (uint32_t)(spin_us * steps_per_us);
     aq_wait.vain =
         MAX(1u, MIN(64u, AQ_VAIN_NS / (aq_limits.poll_ns != 0 ? aq_limits.poll_ns : 50)));

@@ -6,8 +6,8 @@
  * several neighborhoods each combines its part first, and their leaders double. Many: every
  * member combines one chunk of all members' data, then sends the result to the root or to all;
  * so each byte crosses the network twice, whatever the number of members. To one member of a pair,
- * or in more fragments than there are members: down a chain that ends at the root, where each byte
- * crosses each link once.
+ * or in more fragments than there are members, down a chain that ends at the root, if the order of
+ * ranks allows that: each byte crosses each link once.
  *
  * Order     every operand is the combination of consecutive ranks, and what comes from lower
  *           ranks is the left operand: right for operators that do not commute, too. Only a tree
@@ -27,7 +27,7 @@
 #define AQ_TEMP_ALIGN  64u
 #define AQ_SCATTER_MIN 2048u   /* bytes: smaller chunks are not worth a message each */
 #define AQ_PAIR_FRAG   262144u /* bytes: what the cache holds while it is combined */
-#define AQ_CHAIN_FRAGS 128u    /* the most in a chain: each is a receive that waits */
+#define AQ_CHAIN_FRAGS 64u     /* the most in a chain: each is a receive that waits */
 
 static size_t aq_call_bytes(const struct aq_coll_call *call)
 {

@@ -22,7 +22,7 @@
 #include "base/aq_log.h"
 
 #define AQ_IN_REPLIES    32u /* replies in a row before a test for requests only */
-#define AQ_IN_COMING_MAX 32u /* rendezvous payloads of a channel received at a time */
+#define AQ_IN_COMING_MAX 32u /* payloads of a channel received at a time */
 #define AQ_IN_MAX        8u  /* handlers that one poll runs */
 /* tests per poll after a poll that found nothing: the caller probably waits */
 #define AQ_IN_LOOKS 8u
@@ -34,7 +34,7 @@
 
 /* The result of a poll. */
 struct aq_mpi_found {
-    struct aq_mpi_buf *buf;        /* a message whose rendezvous payload has arrived, or NULL */
+    struct aq_mpi_buf *buf;        /* a message whose payload has arrived behind it, or NULL */
     struct aq_mpi_arrival arrival; /* otherwise the packet that has arrived, */
     struct aq_mpi_message message; /* and its contents */
     bool run;                      /* false: it carries credit only */
@@ -123,7 +123,7 @@ static inline bool aq_mpi_in_packet(struct aq_mpi_am *am, struct aq_mpi_found *f
     return false;
 }
 
-/* Takes a message whose rendezvous payload has arrived. */
+/* Takes a message whose payload has arrived behind it. */
 static __attribute__((noinline)) bool aq_mpi_in_ready(struct aq_mpi_am *am, unsigned channels,
                                                       struct aq_mpi_found *found)
 {

@@ -219,14 +219,17 @@ static bool aq_mpi_am_is_split(const struct aq_mpi_am *am, const struct aq_am_ou
 
     return out->nbytes <= max
            && aq_mpi_packet_payload(out->kind, out->nargs) + out->nbytes > AQ_MPI_EAGER
-           && am->splits[aq_mpi_class_of(aq_job.host_of, aq_job.rank, out->jobrank)];
+           && atomic_load_explicit(
+               &am->splits[aq_mpi_class_of(aq_job.host_of, aq_job.rank, out->jobrank)],
+               memory_order_relaxed); /* either form is right at any time */
 }
 
 /* Returns true if the payload is to be put to its destination before the packet is sent. */
 static bool aq_mpi_am_is_placed(const struct aq_mpi_am *am, const struct aq_am_out *out)
 {
-    return am->place != NULL && out->kind == AQ_AM_LONG && !aq_mpi_packet_fits(out->nbytes)
-           && !aq_mpi_am_is_split(am, out) && !aq_mpi_am_is_zcopy(out);
+    return am->place != NULL && out->kind == AQ_AM_LONG && !out->immediate
+           && !aq_mpi_packet_fits(out->nbytes) && !aq_mpi_am_is_split(am, out)
+           && !aq_mpi_am_is_zcopy(out);
 }
 
 /* With the lock: returns true if credit and buffers allow the message now. size: of the payload's

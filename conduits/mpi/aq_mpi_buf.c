@@ -9,14 +9,14 @@
 #include "base/aq_log.h"
 #include "base/aq_state.h"
 
-#define AQ_BUF_KINDS 4
+#define AQ_BUF_KINDS 5
 #define AQ_BUF_PLUS  512u /* space for a message beside its payload */
 
-static const uint32_t aq_buf_size[AQ_BUF_KINDS] = { AQ_MPI_SMALL, AQ_MPI_PACKET,
+static const uint32_t aq_buf_size[AQ_BUF_KINDS] = { AQ_MPI_SMALL, AQ_MPI_EAGER, AQ_MPI_PACKET,
                                                     AQ_MPI_MAX_MEDIUM + AQ_BUF_PLUS,
                                                     AQ_MPI_MAX_LONG + AQ_BUF_PLUS };
 static struct aq_bufpool aq_mpi_bufs[AQ_BUF_KINDS] AQ_JOB_STATE = {
-    { .keep = 1024 }, { .keep = 128 }, { .keep = 32 }, { .keep = 4 }
+    { .keep = 1024 }, { .keep = 256 }, { .keep = 128 }, { .keep = 32 }, { .keep = 4 }
 };
 
 static __attribute__((noinline)) struct aq_mpi_buf *aq_mpi_buf_new(unsigned kind)

@@ -34,12 +34,13 @@ struct aq_mpi_buf {
 };
 _Static_assert(sizeof(struct aq_mpi_buf) % AQ_MPI_ALIGN == 0, "what follows is aligned");
 
-/* A rendezvous message whose head has arrived and whose payload is being received. */
+/* A message whose packet has arrived and whose rendezvous payload, or the rest of whose split
+ * payload, is being received. */
 struct aq_mpi_coming {
     struct aq_mpi_head head;
     uint32_t source, nbytes;
-    uint32_t missing; /* bytes that MPI has not received yet, in so many */
-    uint32_t frags;   /* receives */
+    uint32_t missing; /* bytes that MPI has not received yet */
+    uint32_t frags;   /* receives that are outstanding */
     void *payload;    /* behind this struct, or the destination of a long message */
     gex_AM_Arg_t args[AQ_MPI_ARGS];
 };

@@ -61,6 +61,8 @@ static const char *const aq_mpi_class_names[AQ_MPI_CLASSES] = {
     [AQ_MPI_SAME_HOST] = "on one host", [AQ_MPI_OTHER_HOST] = "between hosts"
 };
 
+enum { AQ_MPI_SPLIT_AUTO, AQ_MPI_SPLIT_NEVER, AQ_MPI_SPLIT_ALWAYS }; /* likewise */
+
 /* What each rank sends to the others: the results of the pairs that it leads, and whether it has a
  * window. */
 struct aq_mpi_verdict {
@@ -228,23 +230,26 @@ size_t aq_mpi_choose_coalesced(void)
 
 void aq_mpi_choose_none(void)
 {
+    const bool splits = aq_env_choice(AQ_ENV_AQ_MPI_SPLIT) == AQ_MPI_SPLIT_ALWAYS;
+
+    for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
+        atomic_store_explicit(&aq_mpi_am.splits[class], splits,
+                              memory_order_relaxed); /* see aq_mpi_am_is_split() */
     for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
         aq_mpi_rma.paths[class] =
             (struct aq_mpi_paths){ .direct = (size_t)aq_env_size(AQ_ENV_MPI_DIRECT) };
     aq_mpi_rma.window = aq_mpi_rma.atomics = false;
 }
 
-/* Which payloads are split; order of the choices in env.def. */
+/* Which payloads are split. */
 static void aq_mpi_choose_splits(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLASSES],
                                  const struct aq_mpi_verdict *all)
 {
-    enum { AUTO, NEVER, ALWAYS };
-    const unsigned choice = aq_env_choice(AQ_ENV_AQ_MPI_SPLIT);
-
     for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
-        aq_mpi_am.splits[class] =
-            choice == ALWAYS
-            || (choice == AUTO && pairs[class].exists && all[pairs[class].lead].splits[class]);
+        if (aq_env_choice(AQ_ENV_AQ_MPI_SPLIT) == AQ_MPI_SPLIT_AUTO)
+            atomic_store_explicit(&aq_mpi_am.splits[class],
+                                  pairs[class].exists && all[pairs[class].lead].splits[class],
+                                  memory_order_relaxed); /* see aq_mpi_am_is_split() */
 }
 
 /* Every rank has all verdicts and uses those of the leaders. */

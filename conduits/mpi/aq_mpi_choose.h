@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Without a window, transfers use messages or the direct path. */
+/* Without a window, transfers use messages or the direct path, and payloads are split if the user
+ * says so. */
 void aq_mpi_choose_none(void);
 /* Returns true if a window over the segments is to be made. */
 bool aq_mpi_choose_needs_window(void);

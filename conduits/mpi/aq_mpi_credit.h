@@ -32,9 +32,8 @@
 #include "conduits/mpi/aq_mpi_packet.h"
 #include "core/aq_credit.h"
 
-#define AQ_MPI_UNIT 1024u /* payload bytes in a packet for one unit */
-#define AQ_MPI_UNIT_APART \
-    4096u /* rendezvous payload bytes for one unit: the maximum that a unit stands for */
+#define AQ_MPI_UNIT       1024u /* payload bytes for one unit, of a payload that fits a packet */
+#define AQ_MPI_UNIT_APART 4096u /* of a longer one: the maximum that a unit stands for */
 #define AQ_MPI_COST_MAX   17u
 #define AQ_MPI_WINDOW_MIN 48u
 #define AQ_MPI_WINDOW_MAX 8192u /* messages are counted in 16 bits; this uses few of them */
@@ -47,7 +46,7 @@ struct aq_mpi_peer {
     _Atomic uint16_t done_messages;
     uint16_t acked_messages;
     uint16_t tag
-        /* tag of the last rendezvous payload, 1 to AQ_MPI_TAGS; 0: none */
+        /* tag of the last payload behind a packet, 1 to AQ_MPI_TAGS; 0: none */
         [AQ_MPI_CHANNELS];
     uint64_t requests, handled; /* for reports: messages sent; messages known to be handled */
 };

@@ -4,11 +4,13 @@
  * One of the two leads. They use a small window of their own, since the client decides where the
  * pages of segments lie:
  *
- *   one-sided   the partner makes no MPI call for AQ_MPI_AWAY_NS and then sends a message. A put
- *               and a get that complete before this message need no MPI calls of the target. Atomic
- *               operations are tested separately: an MPI may implement them differently
- *   speed       both ranks call MPI: times of a get, an atomic operation, and a message with its
- *               answer. On a machine that is too busy to measure, a table of usual times is used
+ *   one-sided   the partner makes no MPI call for AQ_MPI_AWAY_NS and then sends a message. Puts,
+ *               small and large, and a get that complete before this message need no MPI calls of
+ *               the target. Atomic operations are tested separately: an MPI may implement them
+ *               differently
+ *   speed       both ranks call MPI: times of a get, an atomic operation, a message with its
+ *               answer, and two eager messages with theirs. On a machine that is too busy to
+ *               measure, a table of usual times is used
  *
  * All of it takes some milliseconds, or 30 ms on a busy machine.
  *
@@ -39,6 +41,7 @@
 #define AQ_MPI_REPEATS    12
 #define AQ_MPI_STEADY \
     1.5 /* the machine was quiet if half of the times are below this multiple of the minimum */
+_Static_assert(AQ_MPI_TRIED == 262144, "the largest of aq_mpi_sizes, which the window holds");
 _Static_assert(AQ_MPI_PAIR_TAG <= 32767, "every MPI has tags up to this one");
 
 const size_t aq_mpi_sizes[AQ_MPI_SIZES] = { 8, 1024, 8192, 65536, 262144 };
@@ -143,6 +146,9 @@ static unsigned aq_mpi_pair_act(const struct aq_mpi_pair *pair, enum aq_mpi_tria
 
     if (what == AQ_MPI_TRY_TRANSFERS) {
         aq_mpi_check(lib->put(AQ_MPI_WIN_PAIR, pair->other, 0, pair->origin, 8), "measuring");
+        aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
+        aq_mpi_check(lib->put(AQ_MPI_WIN_PAIR, pair->other, 0, pair->origin, AQ_MPI_TRIED),
+                     "measuring");
         aq_mpi_check(lib->flush(AQ_MPI_WIN_PAIR, pair->other), "measuring");
         aq_mpi_check(lib->get(AQ_MPI_WIN_PAIR, pair->other, 0, pair->origin, 8), "measuring");
     } else {
@@ -298,14 +304,16 @@ static uint64_t aq_mpi_pair_min(const struct aq_mpi_times *times, bool *steady_i
 static struct aq_mpi_latency aq_mpi_pair_times(const struct aq_mpi_pair *pair)
 {
     struct aq_mpi_latency min;
-    bool steady = true;
+    bool steady = true, split_steady = true;
 
     for (unsigned i = 0; i < AQ_MPI_SIZES; i++) {
         min.get[i] = aq_mpi_pair_min(&pair->get[i], &steady);
         min.message[i] = aq_mpi_pair_min(&pair->message[i], &steady);
     }
     min.fetch = aq_mpi_pair_min(&pair->fetch, &steady);
-    min.split = aq_mpi_pair_min(&pair->split, &steady);
+    min.split = aq_mpi_pair_min(&pair->split, &split_steady);
+    if (!split_steady)
+        min.split = UINT64_MAX;
     if (!steady)
         AQ_LOG(
             INFO, MPI,

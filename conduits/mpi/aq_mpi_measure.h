@@ -19,12 +19,14 @@
 /* The sizes that are measured, bytes. */
 extern const size_t aq_mpi_sizes[AQ_MPI_SIZES];
 
+/* The largest of them: a put of so many bytes is known to be one-sided, if the window is. */
+#define AQ_MPI_TRIED ((size_t)262144)
 /* The one of them that an MPI may send by rendezvous, and two eager messages of about half of it
  * not. */
 #define AQ_MPI_SPLIT_SIZE 2
 
 /* Minimum times, ns: of a get and of an atomic operation by the window, of a message with its
- * answer, and of two eager messages with their answer. */
+ * answer, and of two eager messages with their answer, or UINT64_MAX. */
 struct aq_mpi_latency {
     uint64_t get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch, split;
 };

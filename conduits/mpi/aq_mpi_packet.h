@@ -25,7 +25,7 @@
 #include "core/aq_conduit.h"
 #include "conduits/mpi/aq_mpi_lib_am.h"
 
-#define AQ_MPI_INLINE 8192u /* bytes of an eager payload */
+#define AQ_MPI_INLINE 8192u /* bytes of a payload that a packet may have */
 #define AQ_MPI_EAGER \
     4032u /* bytes: a packet, or a fragment of a split payload, that every MPI sends eagerly */
 #define AQ_MPI_SPLIT_MAX 32768u /* bytes of a payload that is split */
@@ -37,6 +37,10 @@
     ((AQ_MPI_HEAD_MAX + AQ_MPI_ALIGN - 1) / AQ_MPI_ALIGN * AQ_MPI_ALIGN + AQ_MPI_INLINE)
 
 #define AQ_MPI_PLACED UINT32_MAX /* instead of a tag: the payload is at its destination */
+
+_Static_assert(AQ_MPI_SPLIT_MAX - (AQ_MPI_EAGER - (AQ_MPI_PACKET - AQ_MPI_INLINE))
+                   <= AQ_MPI_FRAGS * AQ_MPI_EAGER,
+               "the longest payload that is split, behind the longest head");
 
 #define AQ_MPI_CREDIT 3u /* a kind besides those of enum aq_am_kind: a credit message */
 

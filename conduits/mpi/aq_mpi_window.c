@@ -16,6 +16,7 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "conduits/mpi/aq_mpi_lock.h"
+#include "conduits/mpi/aq_mpi_measure.h"
 #include "core/aq_poll.h"
 
 static inline uint64_t aq_mpi_window_at(gex_Rank_t rank, const void *remote)
@@ -177,16 +178,21 @@ int aq_mpi_window_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const vo
 bool aq_mpi_window_place(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes)
 {
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
-    const struct aq_mpi_xfer as = { .type = AQ_MPI_X_PUT,
-                                    .rank = jobrank,
-                                    .local = (char *)(uintptr_t)src,
-                                    .remote = aq_mpi_window_at(jobrank, dest),
-                                    .nbytes = nbytes };
+    struct aq_mpi_xfer as = { .type = AQ_MPI_X_PUT,
+                              .rank = jobrank,
+                              .local = (char *)(uintptr_t)src,
+                              .remote = aq_mpi_window_at(jobrank, dest) };
 
     if (!paths->one_sided || !aq_mpi_paths_say_window(paths->put, nbytes)
-        || nbytes > AQ_MPI_FRAG_MAX || !aq_bound_contains(jobrank, dest, nbytes)
+        || !aq_bound_contains(jobrank, dest, nbytes)
         || !aq_mpi_xfer_is_alone(&aq_mpi_rma.xfers, jobrank))
         return false;
-    aq_mpi_check(aq_mpi_window_now(&as), "the payload of a message");
+    /* an MPI may need the target for longer puts than were tried */
+    for (size_t left = nbytes; left != 0; left -= as.nbytes) {
+        as.nbytes = left < AQ_MPI_TRIED ? left : AQ_MPI_TRIED;
+        aq_mpi_check(aq_mpi_window_now(&as), "the payload of a message");
+        as.local += as.nbytes;
+        as.remote += as.nbytes;
+    }
     return true;
 }

@@ -80,6 +80,13 @@ void aq_comex_groups_end(void)
     for (comex_group_t group = 1; group < ngroups; group++)
         if (table[group] != NULL)
             release(group);
+    aq_comex_groups_forget();
+}
+
+void aq_comex_groups_forget(void)
+{
+    for (comex_group_t group = 1; group < ngroups; group++)
+        free(table[group]);
     free(table);
     table = NULL;
     ngroups = 1;

@@ -35,6 +35,8 @@ bool aq_comex_own_group(comex_group_t group, ARMCI_Group **group_out);
 int aq_comex_member(int proc, comex_group_t group);
 /* Releases all groups; collective over the world. */
 void aq_comex_groups_end(void);
+/* Forgets all groups, whose job has ended. */
+void aq_comex_groups_forget(void);
 
 /* aq_comex_member(), except that in the world any number is returned: ARMCI checks it. */
 static inline int aq_comex_rank(int proc, comex_group_t group)
@@ -51,5 +53,7 @@ armci_hdl_t *aq_comex_request_open(comex_request_t *request, int proc);
 int aq_comex_request_started(const comex_request_t *request, int rc);
 /* Completes all operations, with a request or without. */
 void aq_comex_requests_complete(void);
+/* Forgets all requests, whose job has ended. */
+void aq_comex_requests_forget(void);
 
 #endif

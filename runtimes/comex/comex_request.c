@@ -100,6 +100,13 @@ void aq_comex_requests_complete(void)
     PARMCI_WaitAll();
 }
 
+void aq_comex_requests_forget(void)
+{
+    for (int i = 0; i < used; i++)
+        if (table[i].is_live)
+            release(&table[i]);
+}
+
 /* --- calls --- */
 
 int comex_wait(comex_request_t *request)

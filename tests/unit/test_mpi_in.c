@@ -26,9 +26,11 @@ static struct {
     struct aq_mpi_arrival arrival; /* what the next look finds, */
     bool remote_addr;
     int error;           /* or comes to */
-    void *payload_owner; /* of the receive for a payload that is under way */
+    void *payload_owner; /* of the receives for a payload that is under way */
     void *payload_dest;
     size_t payload_bytes, missing; /* of which so many will not come */
+    unsigned receives;             /* of the payload, each directly behind the one before */
+    size_t frag_bytes;             /* of each but the last */
     unsigned restarts, sends, payloads;
     size_t payload_sent;     /* bytes, in payloads */
     struct aq_mpi_head sent; /* the last packet's */
@@ -70,11 +72,19 @@ static int fake_receive_payload(enum aq_mpi_channel channel, uint32_t source, ui
 {
     (void)channel;
     assert_int_equal(source, SENDER);
-    assert_null(mpi.payload_owner);
-    mpi.tag = tag;
-    mpi.payload_dest = dest;
-    mpi.payload_bytes = nbytes;
-    mpi.payload_owner = owner;
+    if (mpi.payload_owner == NULL) {
+        mpi.tag = tag;
+        mpi.payload_dest = dest;
+        mpi.payload_bytes = mpi.receives = 0;
+        mpi.payload_owner = owner;
+        mpi.frag_bytes = nbytes;
+    }
+    assert_int_equal(tag, mpi.tag);
+    assert_ptr_equal(owner, mpi.payload_owner);
+    assert_ptr_equal(dest, (char *)mpi.payload_dest + mpi.payload_bytes);
+    assert_true(nbytes <= mpi.frag_bytes);
+    mpi.payload_bytes += nbytes;
+    mpi.receives++;
     return AQ_MPI_BEGUN;
 }
 
@@ -85,14 +95,22 @@ static uint32_t fake_pending(void)
 
 static int fake_completes(struct aq_mpi_completion *out, uint32_t max)
 {
-    (void)max;
-    if (mpi.payload_owner == NULL)
+    size_t left = mpi.payload_bytes;
+    void *owner = mpi.payload_owner;
+
+    if (owner == NULL)
         return 0;
+    assert_true(mpi.receives <= max);
     memset(mpi.payload_dest, 0x77, mpi.payload_bytes);
-    *out = (struct aq_mpi_completion){ .owner = mpi.payload_owner,
-                                       .nbytes = mpi.payload_bytes - mpi.missing };
     mpi.payload_owner = NULL;
-    return 1;
+    for (unsigned i = 0; i < mpi.receives; i++) {
+        const size_t nbytes = left < mpi.frag_bytes ? left : mpi.frag_bytes;
+
+        left -= nbytes;
+        out[i] = (struct aq_mpi_completion){ .owner = owner,
+                                             .nbytes = nbytes - (left == 0 ? mpi.missing : 0) };
+    }
+    return (int)mpi.receives;
 }
 
 static void fake_text(int error, char *text, size_t len)
@@ -345,12 +363,14 @@ static void test_placed(void **state)
 /* As much of a payload as MPI sends eagerly is in the packet, the rest comes by itself. */
 static void test_split(void **state)
 {
-    const size_t nbytes = AQ_MPI_EAGER + 1000;
+    const size_t nbytes = 3 * AQ_MPI_EAGER + 1000;
 
     (void)state;
     arrive_split(AQ_AM_MEDIUM, NULL, nbytes);
     assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
     assert_int_equal(mpi.payload_bytes, nbytes - (AQ_MPI_EAGER - AQ_MPI_PREFIX));
+    assert_int_equal(mpi.receives, 3);
+    assert_int_equal(mpi.frag_bytes, AQ_MPI_EAGER);
     assert_int_equal(seen.nbytes, nbytes);
     assert_int_equal(((const char *)seen.payload)[AQ_MPI_EAGER - AQ_MPI_PREFIX - 1], 0x66);
     assert_int_equal(((const char *)seen.payload)[AQ_MPI_EAGER - AQ_MPI_PREFIX], 0x77);
@@ -497,6 +517,8 @@ static void test_false_payload(void **state)
     (void)state;
     arrive_message(AQ_AM_MEDIUM, NULL, 9000, 1);
     mpi.missing = 1;
+    check_ends("mpi: rank 1 announced a payload of 9000 bytes and sent 8999");
+    arrive_split(AQ_AM_MEDIUM, NULL, 9000);
     check_ends("mpi: rank 1 announced a payload of 9000 bytes and sent 8999");
 }
 

@@ -25,6 +25,7 @@ static struct {
     uint32_t tag;        /* and of the payloads behind it */
     size_t payload_bytes;
     struct aq_mpi_head head;
+    uint32_t packet_tag;
     char bytes[2 * AQ_MPI_SPLIT_MAX]; /* the payload, as a receiver puts it together */
     size_t length;
 } mpi;
@@ -38,6 +39,13 @@ static int fake_send(enum aq_mpi_channel channel, uint32_t dest, const void *pac
     mpi.packet_bytes = nbytes;
     mpi.head = aq_mpi_head_get(packet);
     mpi.length = 0;
+    if (mpi.head.kind != AQ_AM_SHORT) {
+        struct aq_mpi_desc desc;
+
+        memcpy(&desc, (const char *)packet + AQ_MPI_HEAD + 4 * (size_t)mpi.head.nargs,
+               AQ_MPI_DESC_MEDIUM);
+        mpi.packet_tag = desc.tag;
+    }
     if (nbytes > aq_mpi_packet_payload(mpi.head.kind, mpi.head.nargs)) {
         const size_t at = aq_mpi_packet_payload(mpi.head.kind, mpi.head.nargs);
 
@@ -144,7 +152,8 @@ static void test_places(void **state)
     assert_int_equal(place.nbytes, 2 * AQ_MPI_INLINE);
     assert_int_equal(mpi.sends, 1);
     assert_int_equal(mpi.payloads, 0);
-    assert_true(mpi.head.apart);
+    assert_int_equal(mpi.packet_tag, AQ_MPI_PLACED);
+    assert_int_equal(peers[PEER].out.sent, aq_mpi_credit_cost(2 * AQ_MPI_INLINE));
     place.serves = false;
     assert_int_equal(send_message(AQ_AM_LONG, false, 2 * AQ_MPI_INLINE), AQ_OK);
     assert_int_equal(mpi.payloads, 1);
@@ -162,6 +171,9 @@ static void test_places_nothing_else(void **state)
     while (aq_mpi_credit_has(&peers[PEER], 1)) /* no credit: the destination stays as it is */
         aq_mpi_credit_spend(&peers[PEER], 1);
     assert_int_equal(send_message(AQ_AM_LONG, false, 2 * AQ_MPI_INLINE), AQ_RETRY);
+    aq_mpi_am.splits[AQ_MPI_SAME_HOST] = true;
+    assert_int_equal(send_message(AQ_AM_LONG, true, AQ_MPI_SPLIT_MAX), AQ_OK);
+    assert_int_equal(send_message(AQ_AM_LONG, false, AQ_MPI_SPLIT_MAX), AQ_RETRY);
     assert_int_equal(place.times, 0);
 }
 
@@ -176,6 +188,7 @@ static void check_split(uint8_t kind, size_t nbytes)
     assert_true(mpi.head.apart);
     assert_int_equal(mpi.payloads - before, (rest + AQ_MPI_EAGER - 1) / AQ_MPI_EAGER);
     assert_int_equal(mpi.payload_bytes, rest);
+    assert_int_equal(mpi.tag, mpi.packet_tag);
     assert_int_equal(mpi.length, nbytes);
     assert_memory_equal(mpi.bytes, src, nbytes);
 }
