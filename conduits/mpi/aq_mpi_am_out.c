@@ -345,7 +345,8 @@ static bool aq_mpi_am_may_copy(struct aq_mpi_am *am, const struct aq_am_out *out
     return may_send;
 }
 
-/* Prepares what is sent besides the packet. Returns false if the message could not be sent now. */
+/* Prepares what is sent besides the packet. Returns false if the message could not be sent now.
+ * *size_out: bytes of the payload's buffers at most. */
 static bool aq_mpi_am_prepare(struct aq_mpi_am *am, const struct aq_am_out *out,
                               enum aq_mpi_channel channel, struct aq_mpi_payload *payload_out,
                               size_t *size_out)
@@ -354,14 +355,12 @@ static bool aq_mpi_am_prepare(struct aq_mpi_am *am, const struct aq_am_out *out,
 
     payload_out->placed = false;
     payload_out->count = 0;
-    payload_out->eager = out->nbytes;
     *size_out = out->nbytes;
-    if (is_split)
-        payload_out->eager = AQ_MPI_EAGER - aq_mpi_packet_payload(out->kind, out->nargs);
-    else if (aq_mpi_packet_fits(out->nbytes))
+    if (!is_split && aq_mpi_packet_fits(out->nbytes)) {
+        payload_out->eager = out->nbytes;
         return true;
-    else
-        payload_out->eager = 0;
+    }
+    payload_out->eager = is_split ? AQ_MPI_EAGER - aq_mpi_packet_payload(out->kind, out->nargs) : 0;
     if (!is_split && aq_mpi_am_is_zcopy(out)) {
         aq_mpi_am_represent(out, payload_out);
         *size_out = AQ_MPI_SMALL;

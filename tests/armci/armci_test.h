@@ -12,18 +12,7 @@
 #include <string.h>
 
 #include "armci.h"
-
-static int me, nproc, failures;
-
-#define CHECK(cond, ...)                                                   \
-    do {                                                                   \
-        if (!(cond) && failures++ < 5) {                                   \
-            printf("rank %d: %s:%d: %s: ", me, __FILE__, __LINE__, #cond); \
-            printf(__VA_ARGS__);                                           \
-            printf("\n");                                                  \
-        }                                                                  \
-    } while (0)
-#define CHECK_EQ(a, b) CHECK((a) == (b), "%ld and %ld", (long)(a), (long)(b))
+#include "check.h"
 
 /* With the argument "threads" the program starts MPI for threads: the library's may then call it.
  * */

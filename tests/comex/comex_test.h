@@ -10,21 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "comex.h"
 
-static int me, nproc, failures;
-
-#define CHECK(cond, ...)                                                   \
-    do {                                                                   \
-        if (!(cond) && failures++ < 5) {                                   \
-            printf("rank %d: %s:%d: %s: ", me, __FILE__, __LINE__, #cond); \
-            printf(__VA_ARGS__);                                           \
-            printf("\n");                                                  \
-        }                                                                  \
-    } while (0)
-#define CHECK_EQ(a, b) CHECK((a) == (b), "%ld and %ld", (long)(a), (long)(b))
-#define WORKS(call)    CHECK_EQ(call, COMEX_SUCCESS)
-#define FAILS(call)    CHECK_EQ(call, COMEX_FAILURE)
+#define WORKS(call) CHECK_EQ(call, COMEX_SUCCESS)
+#define FAILS(call) CHECK_EQ(call, COMEX_FAILURE)
 
 /* Learns the ranks; after the start of ComEx. */
 static inline void test_started(void)

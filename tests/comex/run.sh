@@ -8,7 +8,7 @@
 
 set -u
 . "${AQ_SRC:?AQ_SRC is the source folder}/tests/armci/installed.sh"
-cp "$AQ_SRC"/tests/comex/*.c "$AQ_SRC"/tests/comex/*.h "$work" || exit 1
+cp "$AQ_SRC"/tests/comex/*.[ch] "$AQ_SRC/tests/armci/check.h" "$work" || exit 1
 cd "$work" || exit 1
 strict="-O1 -g -Wall -Wextra -Werror"
 

@@ -5,6 +5,7 @@
  * message that names the rank and the reason, before anything in it was followed.
  */
 #include "tests/unit/aq_unit.h"
+#include "tests/unit/mpi_am_unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -168,22 +169,11 @@ static int start(void **state)
     (void)state;
     memset(&mpi, 0, sizeof(mpi));
     memset(&seen, 0, sizeof(seen));
-    memset(peers, 0, sizeof(peers));
-    for (unsigned rank = 0; rank < 2; rank++)
-        aq_mpi_credit_open(&peers[rank], WINDOW);
-    if (aq_mpi_am.reserve != NULL)
-        aq_mpi_buf_give(aq_mpi_am.reserve);
-    memset(&aq_mpi_am, 0, sizeof(aq_mpi_am));
+    mpi_am_start(&fake_am, &fake_lib, peers, WINDOW);
     for (unsigned channel = 0; channel < AQ_MPI_CHANNELS; channel++)
         aq_mpi_am.rings.ring[channel].memory = slots[channel];
     aq_mpi_am.rings.low = AQ_MPI_SLOTS / 2;
     aq_mpi_am.rings.lib = &fake_am;
-    aq_mpi.lib = &fake_lib;
-    aq_mpi_am.lib = &fake_am;
-    aq_mpi_am.peers = peers;
-    aq_mpi_am.window = WINDOW;
-    aq_job.rank = 0;
-    aq_job.size = 2;
     bounds[0] = (struct aq_bound){ segment, sizeof(segment) };
     aq_job.bound = bounds;
     aq_job.ep.entry[HANDLER] =
@@ -217,7 +207,8 @@ static void arrive_short(enum aq_mpi_channel channel, gex_AM_Arg_t arg)
     aq_mpi_packet_put_args(packet, 1, &arg);
 }
 
-static void arrive_message(uint8_t kind, void *dest, size_t nbytes, uint32_t tag)
+/* A packet that announces a payload, and has the first `eager` bytes of it. */
+static void arrive_payload(uint8_t kind, void *dest, size_t nbytes, uint32_t tag, size_t eager)
 {
     static char src[AQ_MPI_INLINE];
     const gex_AM_Arg_t arg = 41;
@@ -232,33 +223,25 @@ static void arrive_message(uint8_t kind, void *dest, size_t nbytes, uint32_t tag
 
     memset(src, 0x66, sizeof(src));
     aq_job.ep.handler[HANDLER] = (gex_AM_Fn_t)on_payload;
-    mpi.arrival.nbytes =
-        (uint32_t)(aq_mpi_packet_fits(nbytes) ? aq_mpi_packet_encode(packet, &out, 0, 0, 0, nbytes)
-                                              : aq_mpi_packet_encode(packet, &out, 0, 0, tag, 0));
+    mpi.arrival.nbytes = (uint32_t)aq_mpi_packet_encode(packet, &out, 0, 0, tag, eager);
 }
 
-/* Bytes before the payload of what arrive_message() and arrive_split() make. */
+/* The payload is in the packet, if it fits. */
+static void arrive_message(uint8_t kind, void *dest, size_t nbytes, uint32_t tag)
+{
+    const bool fits = aq_mpi_packet_fits(nbytes);
+
+    arrive_payload(kind, dest, nbytes, fits ? 0 : tag, fits ? nbytes : 0);
+}
+
+/* Bytes before the payload of these packets. */
 #define AQ_MPI_PREFIX 32u
 
 /* The packet of a payload that is split: it is as long as MPI sends eagerly. */
 static void arrive_split(uint8_t kind, void *dest, size_t nbytes)
 {
-    static char src[AQ_MPI_EAGER];
-    const gex_AM_Arg_t arg = 41;
-    const struct aq_am_out out = { .kind = kind,
-                                   .handler = HANDLER,
-                                   .nargs = 1,
-                                   .args = &arg,
-                                   .src = src,
-                                   .nbytes = nbytes,
-                                   .dest = dest };
-    char *packet = arrive(AQ_MPI_REQUEST, 0);
-
     assert_int_equal(aq_mpi_packet_payload(kind, 1), AQ_MPI_PREFIX);
-    memset(src, 0x66, sizeof(src));
-    aq_job.ep.handler[HANDLER] = (gex_AM_Fn_t)on_payload;
-    mpi.arrival.nbytes =
-        (uint32_t)aq_mpi_packet_encode(packet, &out, 0, 0, 1, AQ_MPI_EAGER - AQ_MPI_PREFIX);
+    arrive_payload(kind, dest, nbytes, 1, AQ_MPI_EAGER - AQ_MPI_PREFIX);
 }
 
 /* --- what is right --- */

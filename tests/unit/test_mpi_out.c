@@ -5,6 +5,7 @@
  * receiver takes for a split payload.
  */
 #include "tests/unit/aq_unit.h"
+#include "tests/unit/mpi_am_unit.h"
 
 #include <string.h>
 
@@ -101,18 +102,7 @@ static int start(void **state)
     (void)state;
     memset(&mpi, 0, sizeof(mpi));
     memset(&place, 0, sizeof(place));
-    memset(peers, 0, sizeof(peers));
-    for (unsigned rank = 0; rank < 2; rank++)
-        aq_mpi_credit_open(&peers[rank], WINDOW);
-    if (aq_mpi_am.reserve != NULL)
-        aq_mpi_buf_give(aq_mpi_am.reserve);
-    memset(&aq_mpi_am, 0, sizeof(aq_mpi_am));
-    aq_mpi.lib = &fake_lib;
-    aq_mpi_am.lib = &fake_am;
-    aq_mpi_am.peers = peers;
-    aq_mpi_am.window = WINDOW;
-    aq_job.rank = 0;
-    aq_job.size = 2;
+    mpi_am_start(&fake_am, &fake_lib, peers, WINDOW);
     aq_job.host_of = one_host;
     for (size_t i = 0; i < sizeof(src); i++)
         src[i] = (char)(i * 2654435761u >> 13);
