@@ -39,9 +39,20 @@ static inline bool aq_cpu_has_wide(void)
 {
     return __builtin_cpu_supports("avx2") != 0;
 }
+
+/* What is fastest differs between makers; nothing else may depend on this. */
+static inline bool aq_cpu_is_amd(void)
+{
+    return __builtin_cpu_is("amd") != 0;
+}
 #else
 #define AQ_TARGET_WIDE
 static inline bool aq_cpu_has_wide(void)
+{
+    return false;
+}
+
+static inline bool aq_cpu_is_amd(void)
 {
     return false;
 }

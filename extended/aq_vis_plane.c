@@ -38,14 +38,15 @@ AQ_VIS_LOOP void aq_vis_copy_of(char *dst, const char *src, const size_t size)
         *(aq_vis_wide_t *)(void *)(dst + i * sizeof(part[0])) = part[i];
 }
 
-/* The lines that a later element of a long row will write, asked for in time: what the processor
- * prefetches by itself does not keep up. Never beyond the row: another core may be writing there.
- */
+/* The lines that a later element of a long row will write, asked for in time: what Intel's
+ * processors prefetch by themselves does not keep up; AMD's do, and lose up to 40 percent by it.
+ * Never beyond the row: another core may be writing there. */
 #define AQ_VIS_AHEAD 16
 
-AQ_VIS_LOOP size_t aq_vis_long_row(const size_t size)
+/* Are elements of this size so many that lines are asked for? */
+AQ_VIS_LOOP bool aq_vis_is_long_row(size_t n, const size_t size)
 {
-    return size < 64 ? 64 : 128;
+    return n >= (size < 64 ? 64 : 128) && !aq_cpu_is_amd();
 }
 
 AQ_VIS_LOOP void aq_vis_prefetch(const char *dst, ptrdiff_t ds, const size_t size)
@@ -54,32 +55,42 @@ AQ_VIS_LOOP void aq_vis_prefetch(const char *dst, ptrdiff_t ds, const size_t siz
         __builtin_prefetch(dst + AQ_VIS_AHEAD * ds + at, 1);
 }
 
-/* A row of words, four at a time, loads before stores, unless their lines would push each other out
- * of the cache. */
-AQ_VIS_LOOP void aq_vis_row_of_words(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss,
-                                     size_t n, const size_t element)
+/* Four words, loads before stores. */
+AQ_VIS_LOOP void aq_vis_four_of(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss,
+                                const size_t element)
 {
     struct {
         char bytes[16];
     } a, b, c, d;
     /* the same; compilers that do not remove the calls with larger elements see that these fit */
     const size_t size = MIN(element, sizeof(a));
-    const size_t stop = n >= aq_vis_long_row(size) ? AQ_VIS_AHEAD + 4 : SIZE_MAX;
 
+    memcpy(&a, src, size);
+    memcpy(&b, src + ss, size);
+    memcpy(&c, src + 2 * ss, size);
+    memcpy(&d, src + 3 * ss, size);
+    memcpy(dst, &a, size);
+    memcpy(dst + ds, &b, size);
+    memcpy(dst + 2 * ds, &c, size);
+    memcpy(dst + 3 * ds, &d, size);
+}
+
+/* A row of words, four at a time, unless their lines would push each other out of the cache. */
+AQ_VIS_LOOP void aq_vis_row_of_words(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss,
+                                     size_t n, const size_t size)
+{
     if (AQ_LIKELY(((ds | ss) & (AQ_VIS_CROWDED - 1)) != 0)) {
-        for (; n >= 4; n -= 4) {
-            if (size == 16 && n >= stop) { /* shorter ones are many to a line */
+        if (size == 16 && aq_vis_is_long_row(n, size)) { /* shorter ones are many to a line */
+            for (; n >= AQ_VIS_AHEAD + 4; n -= 4) {
                 aq_vis_prefetch(dst, ds, size);
                 aq_vis_prefetch(dst + 2 * ds, ds, size);
+                aq_vis_four_of(dst, ds, src, ss, size);
+                src += 4 * ss;
+                dst += 4 * ds;
             }
-            memcpy(&a, src, size);
-            memcpy(&b, src + ss, size);
-            memcpy(&c, src + 2 * ss, size);
-            memcpy(&d, src + 3 * ss, size);
-            memcpy(dst, &a, size);
-            memcpy(dst + ds, &b, size);
-            memcpy(dst + 2 * ds, &c, size);
-            memcpy(dst + 3 * ds, &d, size);
+        }
+        for (; n >= 4; n -= 4) {
+            aq_vis_four_of(dst, ds, src, ss, size);
             src += 4 * ss;
             dst += 4 * ds;
         }
@@ -99,7 +110,7 @@ AQ_VIS_LOOP void aq_vis_row_of(char *dst, ptrdiff_t ds, const char *src, ptrdiff
         aq_vis_row_of_words(dst, ds, src, ss, n, size);
         return;
     }
-    if (n >= aq_vis_long_row(size)) {
+    if (aq_vis_is_long_row(n, size)) {
         for (; n >= AQ_VIS_AHEAD + 2; n -= 2) {
             aq_vis_prefetch(dst, ds, size);
             aq_vis_prefetch(dst + ds, ds, size);
@@ -131,9 +142,10 @@ AQ_VIS_LOOP void aq_vis_row_runs(char *dst, ptrdiff_t ds, const char *src, ptrdi
 }
 
 /* Runs of more than a line that are too short for a call each: copied by whole lines, and the last
- * line once more from the end. */
-#define AQ_VIS_CALL      1024
-#define AQ_VIS_CALL_WIDE 8192
+ * line once more from the end. The C library copies by vectors of 64 bytes on AMD's processors. */
+#define AQ_VIS_CALL          1024
+#define AQ_VIS_CALL_WIDE     8192
+#define AQ_VIS_CALL_WIDE_AMD 2048
 
 AQ_VIS_LOOP void aq_vis_row_lines(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n,
                                   size_t size)
@@ -160,7 +172,7 @@ AQ_VIS_LOOP void aq_vis_row_long(char *dst, ptrdiff_t ds, const char *src, ptrdi
 
 /* Copies a row of elements of any size; from size `call` on by the C library's memcpy(). */
 AQ_VIS_LOOP void aq_vis_row_any(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n,
-                                size_t size, const size_t call)
+                                size_t size, size_t call)
 {
     if (size <= 64 || size >= AQ_COPY_LARGE)
         aq_vis_row_runs(dst, ds, src, ss, n, size);
@@ -206,7 +218,7 @@ AQ_VIS_LOOP void aq_vis_plane_of(char *dst, const char *src, const struct aq_vis
 }
 
 AQ_VIS_LOOP void aq_vis_plane_any(char *dst, const char *src, const struct aq_vis_dim *inner,
-                                  const struct aq_vis_dim *outer, size_t size, const size_t call)
+                                  const struct aq_vis_dim *outer, size_t size, size_t call)
 {
     for (size_t k = outer->count; k > 0; k--) {
         aq_vis_row_any(dst, inner->dst, src, inner->src, inner->count, size, call);
@@ -238,10 +250,9 @@ AQ_VIS_LOOP bool aq_vis_next_plane(const struct aq_vis_shape *shape, size_t *ind
 /* The outer dimension of a plane of one row. */
 static const struct aq_vis_dim aq_vis_once = { 1, 0, 0 };
 
-/* Elements of a size that the compiler knows; call 0. Or of shape->elemsz bytes, and from `call`
- * bytes on, copying is the C library's. */
-AQ_VIS_LOOP void aq_vis_stack(const struct aq_vis_shape *shape, const size_t size,
-                              const size_t call)
+/* Elements of a size that the compiler knows. Or, with size 0, of shape->elemsz bytes, and from
+ * `call` bytes on, copying is the C library's. */
+AQ_VIS_LOOP void aq_vis_stack(const struct aq_vis_shape *shape, const size_t size, size_t call)
 {
     const struct aq_vis_dim *inner = &shape->dim[0];
     const struct aq_vis_dim *outer = shape->levels > 1 ? &shape->dim[1] : &aq_vis_once;
@@ -251,7 +262,7 @@ AQ_VIS_LOOP void aq_vis_stack(const struct aq_vis_shape *shape, const size_t siz
     for (unsigned d = 2; d < shape->levels; d++)
         index[d] = 0;
     do {
-        if (call == 0)
+        if (size != 0)
             aq_vis_plane_of(aq_vis_at(dst), aq_vis_at(src), inner, outer, size);
         else
             aq_vis_plane_any(aq_vis_at(dst), aq_vis_at(src), inner, outer, shape->elemsz, call);
@@ -267,18 +278,18 @@ AQ_VIS_LOOP void aq_vis_stack(const struct aq_vis_shape *shape, const size_t siz
         aq_vis_stack(shape, (size), 0); \
         break;
 
-AQ_VIS_LOOP void aq_vis_copy_records(const struct aq_vis_shape *shape, const size_t call)
+AQ_VIS_LOOP void aq_vis_copy_records(const struct aq_vis_shape *shape, size_t call)
 {
     switch (shape->elemsz) {
         AQ_VIS_RECORDS(AQ_VIS_CASE)
     default:
-        aq_vis_stack(shape, shape->elemsz, call);
+        aq_vis_stack(shape, 0, call);
     }
 }
 
 static AQ_TARGET_WIDE void aq_vis_copy_wide(const struct aq_vis_shape *shape)
 {
-    aq_vis_copy_records(shape, AQ_VIS_CALL_WIDE);
+    aq_vis_copy_records(shape, aq_cpu_is_amd() ? AQ_VIS_CALL_WIDE_AMD : AQ_VIS_CALL_WIDE);
 }
 
 static void aq_vis_copy_narrow(const struct aq_vis_shape *shape)
