@@ -8,10 +8,11 @@
  * and all pairs of the class use the result:
  *
  *   one-sided   a one-sided window serves every transfer, even where messages are faster: progress
- *               without MPI calls of the target is worth more than a microsecond. Small implicit
- *               puts, of which a message takes many, are the exception (aq_mpi_coalesce.c). Another
- *               window serves no puts: a put is complete after a flush, which would block this rank
- *               inside MPI until the target calls MPI
+ *               without MPI calls of the target is worth more than a microsecond. Small transfers
+ *               are the exception (aq_mpi_rma.c). Another window serves no puts: a put is complete
+ *               after a flush, which would block this rank inside MPI until the target calls MPI
+ *   slow        blocking small transfers go by a message and its answer, if these take at most
+ *               AQ_MPI_SLOW_SLACK of the time of a get by a one-sided window
  *   speed       a window that is not one-sided serves gets of the sizes at which it is not slower
  *               than a message and its answer
  *   splits      payloads that MPI would send by rendezvous go in eager messages, if two of those
@@ -47,6 +48,7 @@ struct aq_mpi_rma aq_mpi_rma AQ_JOB_STATE;
 #define AQ_MPI_SLACK        1.0
 #define AQ_MPI_ATOMIC_SLACK 4.0
 #define AQ_MPI_SPLIT_SLACK  0.8
+#define AQ_MPI_SLOW_SLACK   0.8
 
 /* For each of aq_mpi_sizes: log2 of the smallest transfer that uses its result. */
 static const unsigned aq_mpi_stands_from[AQ_MPI_SIZES + 1] = { 0, 9, 12, 15, 17, 64 };
@@ -95,6 +97,7 @@ static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_cos
     if (!cost->known)
         return;
     paths->one_sided = cost->one_sided;
+    paths->slow = (double)min->message[0] <= AQ_MPI_SLOW_SLACK * (double)min->get[0];
     paths->put = cost->one_sided ? UINT64_MAX : 0;
     paths->get = cost->one_sided ? UINT64_MAX : aq_mpi_choose_sizes(min->get, min->message);
     own->atomics[class] = cost->atomics_one_sided
@@ -207,15 +210,15 @@ bool aq_mpi_choose_needs_window(void)
     return aq_env_choice(AQ_ENV_MPI_RMA) != AQ_MPI_RMA_MESSAGES;
 }
 
-/* Puts that the user has sent another way by GASNET_MPI_RMA, PUT_FROM or DIRECT go that way, unless
- * GASNET_MPI_COALESCE is set too. */
-size_t aq_mpi_choose_coalesced(void)
+/* Transfers that the user has sent another way by GASNET_MPI_RMA, GASNET_MPI_DIRECT or
+ * `window_from` go that way, unless GASNET_MPI_COALESCE is set too. */
+static size_t aq_mpi_choose_coalesced(enum aq_env_id window_from)
 {
     const uint64_t max = aq_env_size(AQ_ENV_MPI_COALESCE);
     uint64_t from = aq_env_size(AQ_ENV_MPI_DIRECT);
 
-    if (aq_env_is_set(AQ_ENV_MPI_PUT_FROM)) {
-        const uint64_t window = aq_env_size(AQ_ENV_MPI_PUT_FROM);
+    if (aq_env_is_set(window_from)) {
+        const uint64_t window = aq_env_size(window_from);
 
         from = window < from ? window : from;
     } else if (aq_env_choice(AQ_ENV_MPI_RMA) == AQ_MPI_RMA_WINDOW) {
@@ -224,6 +227,16 @@ size_t aq_mpi_choose_coalesced(void)
     if (aq_env_is_set(AQ_ENV_MPI_COALESCE) || from > max)
         return (size_t)max;
     return from == 0 ? 0 : (size_t)from - 1;
+}
+
+size_t aq_mpi_choose_coalesced_put(void)
+{
+    return aq_mpi_choose_coalesced(AQ_ENV_MPI_PUT_FROM);
+}
+
+size_t aq_mpi_choose_coalesced_get(void)
+{
+    return aq_mpi_choose_coalesced(AQ_ENV_MPI_GET_FROM);
 }
 
 /* --- all ranks --- */

@@ -15,8 +15,9 @@
 void aq_mpi_choose_none(void);
 /* Returns true if a window over the segments is to be made. */
 bool aq_mpi_choose_needs_window(void);
-/* Returns the size of the largest implicit put that is to share a message, which may be 0. */
-size_t aq_mpi_choose_coalesced(void);
+/* Return the size of the largest put and get that is to share a message, which may be 0. */
+size_t aq_mpi_choose_coalesced_put(void);
+size_t aq_mpi_choose_coalesced_get(void);
 /* Collective. window: the window exists. Fills in aq_mpi_rma. AQ_OK or negative, logged. */
 int aq_mpi_choose(bool window);
 

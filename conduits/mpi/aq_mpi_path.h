@@ -20,6 +20,7 @@
 struct aq_mpi_paths {
     /* Transfers by the window complete whatever the target does, so that a flush is short. */
     bool one_sided;
+    bool slow;    /* a message and its answer are faster than the shortest of them */
     uint64_t put; /* bit i: puts of 2^i bytes up to twice that use the window */
     uint64_t get;
     size_t direct; /* bytes from which transfers without a window use the direct path */

@@ -5,9 +5,11 @@
  *   direct    an active message, then one MPI message between the two buffers (aq_mpi_direct.c)
  *   messages  the data in active messages (aq_ref_put, aq_ref_get)
  *
- * Small implicit puts share messages whatever the path of others is (aq_mpi_coalesce.c).
- * aq_mpi_choose.c says from which size on which path is best. Memory that no window covers (further
- * endpoints, segment everything) uses the direct path, or messages if the transfer is small.
+ * Small transfers share messages (aq_mpi_coalesce.c): implicit puts whatever the path of others is,
+ * and what a window would serve if its target pays attention (aq_mpi_attention.h). A blocking one
+ * does only if a message and its answer are faster than the window. aq_mpi_choose.c says from which
+ * size on which path is best. Memory that no window covers (further endpoints, segment everything)
+ * uses the direct path, or messages if the transfer is small.
  *
  * Threads   any
  * Uses      aq_mpi_rma.h and the paths, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
@@ -22,6 +24,17 @@
 #include "conduits/mpi/aq_mpi_window.h"
 #include "extended/aq_ref.h"
 
+/* Does a small transfer share a message, if a window would serve it or not? Without a window it
+ * does unless its caller waits for it alone. */
+static inline bool aq_mpi_shares(const struct aq_op *op, gex_Rank_t jobrank,
+                                 const struct aq_mpi_paths *paths, bool window)
+{
+    if (!window)
+        return !op->kind->blocks;
+    return paths->one_sided && (paths->slow || !op->kind->blocks)
+           && aq_mpi_coalesce_is_attentive(jobrank);
+}
+
 int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,
                bool lc_now, gex_Flags_t flags)
 {
@@ -31,12 +44,15 @@ int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     const bool may_wait =
         (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= (lc_now ? AQ_MPI_SHORT : AQ_MPI_FRAG_MAX);
 
-    if (aq_mpi_coalesce_takes(op, dest, nbytes, flags)) {
+    const bool window = aq_mpi_paths_say_window(paths->put, nbytes) && may_wait
+                        && aq_bound_contains(jobrank, dest, nbytes);
+
+    if (aq_mpi_coalesce_fits(aq_mpi_coalesce.max_put, dest, nbytes, flags)
+        && (op->kind->counts_many || aq_mpi_shares(op, jobrank, paths, window))) {
         aq_mpi_coalesce_put(op, jobrank, dest, src, nbytes);
         return AQ_OK;
     }
-    if (aq_mpi_paths_say_window(paths->put, nbytes) && may_wait
-        && aq_bound_contains(jobrank, dest, nbytes))
+    if (window)
         return aq_mpi_window_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     if (nbytes >= paths->direct && may_wait)
         return aq_mpi_direct_put(op, jobrank, dest, src, nbytes, lc_now, flags);
@@ -48,10 +64,18 @@ int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
 {
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
 
+    const bool window =
+        aq_mpi_paths_say_window(paths->get, nbytes) && aq_bound_contains(jobrank, src, nbytes);
+
     if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > AQ_MPI_FRAG_MAX)
         return aq_ref_get(op, jobrank, dest, src, nbytes,
                           flags); /* the second chunk might have to wait */
-    if (aq_mpi_paths_say_window(paths->get, nbytes) && aq_bound_contains(jobrank, src, nbytes))
+    if (aq_mpi_coalesce_fits(aq_mpi_coalesce.max_get, src, nbytes, flags)
+        && aq_mpi_shares(op, jobrank, paths, window)) {
+        aq_mpi_coalesce_get(op, jobrank, dest, src, nbytes);
+        return AQ_OK;
+    }
+    if (window)
         return aq_mpi_window_get(op, jobrank, dest, src, nbytes, flags);
     if (nbytes >= paths->direct)
         return aq_mpi_direct_get(op, jobrank, dest, src, nbytes, flags);
@@ -83,7 +107,7 @@ int aq_mpi_rma_init(void)
     rc = aq_mpi_xfer_init(&aq_mpi_rma.xfers, aq_mpi_rma.lib, aq_job.size);
     if (rc != AQ_OK)
         return rc;
-    rc = aq_mpi_coalesce_init(aq_mpi_choose_coalesced());
+    rc = aq_mpi_coalesce_init(aq_mpi_choose_coalesced_put(), aq_mpi_choose_coalesced_get());
     if (rc != AQ_OK)
         return rc;
     aq_mpi_direct_init();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_mpi_coalesce.c - coalescing of the mpi conduit over an MPI that keeps what it is given:
- * which puts share a message, when the message leaves, what its reply completes; what its receiver
- * stores, and what ends the receiver's job.
+ * which transfers share a message, when the message leaves, what its reply completes; what its
+ * receiver stores or sends back, and what ends the receiver's job.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -10,9 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/aq_env.h"
 #include "conduits/mpi/aq_mpi_am_out.h"
-#include "conduits/mpi/aq_mpi_choose.h"
 #include "conduits/mpi/aq_mpi_coalesce.h"
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "core/aq_am.h"
@@ -82,7 +80,25 @@ static int fake_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsign
 
 static const struct aq_mpi_lib_am fake_am = { .send = fake_send };
 static const struct aq_conduit_ops fake_local = { .poll = fake_poll, .sleep_wake = fake_wake };
-static const struct aq_conduit_ops fake_remote = { .am_short = fake_short };
+/* The reply to gets. */
+static char reply_data[AQ_MPI_PUTS_BATCH];
+static size_t reply_bytes;
+
+static int fake_reply(const struct aq_am_out *out)
+{
+    assert_int_equal(out->jobrank, PEER);
+    assert_true(out->is_reply);
+    assert_int_equal(out->handler, AQ_HIDX_GETS_DATA);
+    assert_int_equal(out->args[0], 11);
+    assert_int_equal(out->args[1], 12);
+    assert_true(out->nbytes <= sizeof(reply_data));
+    memcpy(reply_data, out->src, out->nbytes);
+    reply_bytes = out->nbytes;
+    mpi.replies++;
+    return 0;
+}
+
+static const struct aq_conduit_ops fake_remote = { .am_short = fake_short, .am_send = fake_reply };
 static const struct aq_op_kind kind = { .name = "implicit", .counts_many = true };
 static _Alignas(AQ_OP_SIZE) struct aq_op ops[OPS];
 static uint64_t segment[1024];
@@ -109,7 +125,7 @@ static int start(void **state)
     aq_job.remote = &fake_remote;
     aq_job.bound = bounds;
     memset(&aq_mpi_coalesce, 0, sizeof(aq_mpi_coalesce));
-    return aq_mpi_coalesce_init(64);
+    return aq_mpi_coalesce_init(64, 64);
 }
 
 static int stop(void **state)
@@ -139,12 +155,17 @@ static void busy(void)
     assert_int_equal(mpi.sends, BUSY);
 }
 
+static uint64_t missing_gets(unsigned op)
+{
+    return aq_counter_get(&ops[op].pending[AQ_CELL_GET - 1]);
+}
+
 static uint64_t missing(unsigned op)
 {
     return aq_counter_get(&ops[op].pending[AQ_CELL_PUT - 1]);
 }
 
-static struct aq_mpi_message sent(unsigned i)
+static struct aq_mpi_message sent_to(unsigned i, unsigned handler)
 {
     struct aq_mpi_message message;
 
@@ -152,8 +173,13 @@ static struct aq_mpi_message sent(unsigned i)
     assert_true(aq_mpi_packet_decode(mpi.sent[i].packet, mpi.sent[i].nbytes, AQ_MPI_MAX_MEDIUM,
                                      AQ_MPI_MAX_LONG, &message));
     assert_int_equal(message.head.kind, AQ_AM_MEDIUM);
-    assert_int_equal(message.head.handler, AQ_HIDX_PUTS);
+    assert_int_equal(message.head.handler, handler);
     return message;
+}
+
+static struct aq_mpi_message sent(unsigned i)
+{
+    return sent_to(i, AQ_HIDX_PUTS);
 }
 
 /* Checks that message i has just `count` puts, of nbytes each, from word `first` on. */
@@ -165,7 +191,7 @@ static void check_sent(unsigned i, unsigned first, unsigned count, size_t nbytes
 
     for (size_t at = 0; at < message.nbytes; k++) {
         assert_true(aq_mpi_puts_read(message.payload, message.nbytes, &at, &one));
-        assert_ptr_equal(one.dest, &segment[first + k]);
+        assert_ptr_equal(one.addr, &segment[first + k]);
         assert_int_equal(one.nbytes, nbytes);
         for (size_t b = 0; b < nbytes; b++)
             assert_int_equal((unsigned char)one.data[b], (first + k) % 251);
@@ -312,67 +338,116 @@ static void test_pace(void **state)
     assert_int_equal(mpi.flushes, 1);
 }
 
-static void test_takes(void **state)
+static void test_fits(void **state)
 {
-    static const struct aq_op_kind explicit = { .name = "explicit" };
-    const struct aq_op nb = { .kind = &explicit };
+    (void)state;
+    assert_true(aq_mpi_coalesce_fits(64, segment, 64, 0));
+    assert_false(aq_mpi_coalesce_fits(64, segment, 65, 0));
+    assert_false(aq_mpi_coalesce_fits(64, segment, 8, GEX_FLAG_IMMEDIATE));
+    assert_false(aq_mpi_coalesce_fits(64, (void *)(UINTPTR_MAX / 256 + 1), 8, 0));
+    assert_true(aq_mpi_coalesce_fits(SIZE_MAX, segment, AQ_MPI_PUTS_MAX, 0));
+    assert_false(aq_mpi_coalesce_fits(SIZE_MAX, segment, AQ_MPI_PUTS_MAX + 1, 0));
+    assert_false(aq_mpi_coalesce_fits(0, segment, 1, 0)); /* GASNET_MPI_COALESCE=0 */
+}
+
+/* Lengths that stand beside the address, and longer ones. */
+static void test_lengths(void **state)
+{
+    static const size_t lengths[] = { 1, 248, 255, 256, 511, 512, AQ_MPI_PUTS_MAX };
 
     (void)state;
-    assert_true(aq_mpi_coalesce_takes(&ops[0], segment, aq_mpi_coalesce.max, 0));
-    assert_false(aq_mpi_coalesce_takes(&ops[0], segment, aq_mpi_coalesce.max + 1, 0));
-    assert_false(aq_mpi_coalesce_takes(&ops[0], segment, 8, GEX_FLAG_IMMEDIATE));
-    assert_false(aq_mpi_coalesce_takes(&nb, segment, 8, 0));
-    assert_false(aq_mpi_coalesce_takes(&ops[0], (void *)(UINTPTR_MAX / 256 + 1), 8, 0));
-    aq_mpi_coalesce.max = 0; /* GASNET_MPI_COALESCE=0 */
-    assert_false(aq_mpi_coalesce_takes(&ops[0], segment, 1, 0));
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        put(&ops[0], 3, lengths[i]);
+        check_sent((unsigned)i, 3, 1, lengths[i]);
+        answer((unsigned)i);
+    }
+    assert_int_equal(missing(0), 0);
 }
 
-struct settings {
-    const char *rma, *put_from, *direct, *coalesce;
-    size_t max;
-};
-
-static void set(const char *name, const char *value)
+/* The answer to message i: what a target with these words has. */
+static void answer_gets(unsigned i, const void *data, size_t nbytes)
 {
-    if (value != NULL)
-        setenv(name, value, 1);
-    else
-        unsetenv(name);
+    const struct aq_mpi_message message = sent_to(i, AQ_HIDX_GETS);
+    struct aq_am_in in = { .token = { .jobrank = PEER,
+                                      .handler = AQ_HIDX_GETS_DATA,
+                                      .nargs = 2,
+                                      .kind = AQ_AM_MEDIUM,
+                                      .is_reply = true },
+                           .args = message.args,
+                           .payload = (void *)(uintptr_t)data,
+                           .nbytes = nbytes };
+
+    aq_am_deliver(&in);
 }
 
-/* Exits with 0 if max follows from the settings. */
-static void check_settings(void *arg)
+/* Gets share messages as puts do, of their own, and each gets its part of the answer. */
+static void test_gets(void **state)
 {
-    const struct settings *s = arg;
+    uint64_t data[3] = { 100, 200, 300 }, word = 0, pair[2] = { 0 };
 
-    set("GASNET_MPI_RMA", s->rma);
-    set("GASNET_MPI_PUT_FROM", s->put_from);
-    set("GASNET_MPI_DIRECT", s->direct);
-    set("GASNET_MPI_COALESCE", s->coalesce);
-    aq_env_init();
-    _exit(aq_mpi_choose_coalesced() == s->max ? 0 : 1);
+    (void)state;
+    busy();
+    aq_mpi_coalesce_get(&ops[0], PEER, &word, &segment[5], 8);
+    aq_mpi_coalesce_get(&ops[1], PEER, pair, &segment[7], 12);
+    put(&ops[0], 9, 8);
+    assert_int_equal(mpi.sends, BUSY);
+    assert_int_equal(missing_gets(0), 1);
+    aq_mpi_coalesce_flush();
+    assert_int_equal(mpi.sends, BUSY + 2);
+    check_sent(BUSY, 9, 1, 8);
+    answer_gets(BUSY + 1, data, sizeof(data));
+    assert_int_equal(word, 100);
+    assert_int_equal(pair[0], 200);
+    assert_int_equal((uint32_t)pair[1], 300);
+    assert_int_equal(pair[1] >> 32, 0); /* 12 bytes */
+    assert_int_equal(missing_gets(0), 0);
+    assert_int_equal(missing_gets(1), 0);
+    assert_int_equal(missing(0), 1);
 }
 
-/* Another way that the user has asked for wins, unless the user has asked for coalescing too. */
-static void test_settings(void **state)
+/* As many gets as a message asks for, by number and by bytes; one more is for the next. */
+static void test_gets_full(void **state)
 {
-    static const struct settings all[] = {
-        { NULL, NULL, NULL, NULL, 64 },       { "messages", NULL, NULL, NULL, 64 },
-        { "window", NULL, NULL, NULL, 0 },    { "window", NULL, NULL, "64", 64 },
-        { "window", "32", NULL, NULL, 31 },   { NULL, "4096", NULL, NULL, 64 },
-        { NULL, "0", NULL, NULL, 0 },         { NULL, "0", NULL, "8", 8 },
-        { "messages", NULL, "1", NULL, 0 },   { "messages", NULL, "1", "248", 248 },
-        { "messages", "32", "16", NULL, 15 }, { NULL, NULL, NULL, "0", 0 },
-    };
+    static const struct {
+        size_t nbytes;
+        unsigned fit;
+    } all[] = { { 8, 64 }, { 512, AQ_MPI_PUTS_BATCH / 512 } };
+    static char dest[AQ_MPI_PUTS_BATCH];
 
     (void)state;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        struct settings one = all[i];
-        struct aq_unit_result result;
-
-        aq_unit_run(check_settings, &one, &result);
-        assert_int_equal(aq_unit_exit_code(&result), 0);
+        mpi.sends = 0;
+        busy();
+        for (unsigned k = 0; k <= all[i].fit; k++)
+            aq_mpi_coalesce_get(&ops[0], PEER, dest, &segment[5], all[i].nbytes);
+        assert_int_equal(mpi.sends, BUSY + 1);
+        answer_gets(BUSY, dest, all[i].fit * all[i].nbytes);
+        assert_int_equal(missing_gets(0), 1);
+        aq_mpi_coalesce_flush();
+        answer_gets(BUSY + 1, dest, all[i].nbytes);
+        assert_int_equal(missing_gets(0), 0);
+        for (unsigned k = 0; k < BUSY; k++)
+            answer(k);
     }
+}
+
+static void answer_short(void *arg)
+{
+    uint64_t word = 0;
+
+    (void)arg;
+    aq_mpi_coalesce_get(&ops[0], PEER, &word, &segment[5], 8);
+    answer_gets(0, &word, 0);
+}
+
+static void test_false_answer(void **state)
+{
+    struct aq_unit_result result;
+
+    (void)state;
+    aq_unit_run(answer_short, NULL, &result);
+    aq_unit_contains(result.err, "mpi: rank 1 sent answers to gets that are not in this library's");
+    assert_int_equal(aq_unit_exit_code(&result), 1);
 }
 
 /* --- the receiver --- */
@@ -405,6 +480,36 @@ static void test_stores(void **state)
     assert_int_equal(mpi.replies, 1);
 }
 
+static void deliver_gets(char *payload, size_t nbytes)
+{
+    const gex_AM_Arg_t args[] = { 11, 12 };
+    struct aq_am_in in = {
+        .token = { .jobrank = PEER, .handler = AQ_HIDX_GETS, .nargs = 2, .kind = AQ_AM_MEDIUM },
+        .args = args,
+        .payload = payload,
+        .nbytes = nbytes
+    };
+
+    aq_am_deliver(&in);
+}
+
+static void test_fetches(void **state)
+{
+    _Alignas(16) char payload[64];
+    char *at = payload;
+
+    (void)state;
+    segment[3] = 33;
+    memset(&segment[10], 7, 300);
+    at = aq_mpi_puts_write_head(at, &segment[3], 8);
+    at = aq_mpi_puts_write_head(at, &segment[10], 300);
+    deliver_gets(payload, (size_t)(at - payload));
+    assert_int_equal(mpi.replies, 1);
+    assert_int_equal(reply_bytes, 8 + 304);
+    assert_memory_equal(reply_data, &segment[3], 8);
+    assert_memory_equal(reply_data + 8, &segment[10], 300);
+}
+
 struct false_puts {
     char *dest;
     size_t nbytes, len; /* of the put; of the payload */
@@ -419,13 +524,41 @@ static void deliver_false(void *arg)
     deliver(payload, puts->len);
 }
 
-static void check_ends(struct false_puts puts, const char *says)
+static void deliver_false_gets(void *arg)
+{
+    const struct false_puts *gets = arg;
+    _Alignas(16) char payload[512] = "";
+
+    for (size_t at = 0; at < gets->len; at += AQ_MPI_PUTS_WORD)
+        aq_mpi_puts_write_head(payload + at, gets->dest, gets->nbytes);
+    deliver_gets(payload, gets->len);
+}
+
+static void check_ends_by(void (*deliver_them)(void *), struct false_puts puts, const char *says)
 {
     struct aq_unit_result result;
 
-    aq_unit_run(deliver_false, &puts, &result);
+    aq_unit_run(deliver_them, &puts, &result);
     aq_unit_contains(result.err, says);
     assert_int_equal(aq_unit_exit_code(&result), 1);
+}
+
+static void check_ends(struct false_puts puts, const char *says)
+{
+    check_ends_by(deliver_false, puts, says);
+}
+
+static void test_false_gets(void **state)
+{
+    const char *form = "mpi: rank 1 sent gets that are not in this library's form";
+    char *begin = (char *)segment;
+
+    (void)state;
+    check_ends_by(deliver_false_gets, (struct false_puts){ begin, 8, 15 }, form);
+    check_ends_by(deliver_false_gets, (struct false_puts){ begin, 248, 16 * 8 },
+                  form); /* too much */
+    check_ends_by(deliver_false_gets, (struct false_puts){ begin + sizeof(segment), 8, 8 },
+                  "rank 1 asked for a get of [");
 }
 
 static void test_false(void **state)
@@ -448,9 +581,10 @@ static void test_false(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OF(test_alone),     OF(test_together), OF(test_full),   OF(test_operations),
-        OF(test_no_credit), OF(test_takes),    OF(test_stores), OF(test_false),
-        OF(test_settings),  OF(test_drop),     OF(test_pace),
+        OF(test_alone),     OF(test_together),     OF(test_full),    OF(test_operations),
+        OF(test_no_credit), OF(test_fits),         OF(test_stores),  OF(test_false),
+        OF(test_drop),      OF(test_pace),         OF(test_lengths), OF(test_gets),
+        OF(test_gets_full), OF(test_false_answer), OF(test_fetches), OF(test_false_gets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

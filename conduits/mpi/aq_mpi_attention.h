@@ -1,0 +1,54 @@
+/*
+ * aq_mpi_attention.h - does a peer pay attention: does it answer messages at once?
+ *
+ * A small transfer by a message and its answer may be faster than by a one-sided window, but it
+ * waits for a target that computes. So it goes by a message only if the target has answered one a
+ * moment ago. Who has not is asked, by a message for which nobody waits; until its answer arrives
+ * transfers go by the window. Whoever has answered late is left alone for a while, each time for
+ * twice as long, so that a program loses a bounded time by targets that have just turned away.
+ *
+ * Owns      nothing: what is known of a peer belongs to the caller
+ * Threads   any: each value is a hint by itself, and the worst that a race brings is a transfer by
+ *           the slower way
+ * Uses      base/aq_platform.h. SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_MPI_ATTENTION_H
+#define AQ_MPI_ATTENTION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gasnetex.h"
+
+#define AQ_MPI_FRESH_NS    20000u   /* an answer so long ago still counts */
+#define AQ_MPI_ASK_NS      100000u  /* between two questions */
+#define AQ_MPI_POLLED_NS   20000u   /* between two polls for an answer that is slow to come */
+#define AQ_MPI_LATE_NS     1000000u /* an answer that took longer is late */
+#define AQ_MPI_LEAVE_NS    UINT64_C(20000000) /* no messages after the first late answer */
+#define AQ_MPI_LEAVE_TIMES 128u               /* at most so many times as long */
+
+/* What is known of a peer; at first 0. */
+struct aq_mpi_attention {
+    _Atomic uint64_t answered_ns; /* when an answer in time came */
+    _Atomic uint64_t asked_ns;
+    _Atomic uint64_t polled_ns; /* for the answer to a question */
+    _Atomic uint64_t left_ns;   /* no messages before this time */
+    atomic_uint leave;          /* how many times AQ_MPI_LEAVE_NS the next absence takes */
+    atomic_bool asking;         /* a question has no answer yet */
+};
+
+/* Registers the handlers. */
+void aq_mpi_attention_init(void);
+
+/* Returns true if a message to the rank is likely to be answered at once. Otherwise may ask, and
+ * poll for the answer; peer stays where it is until the job ends. Without the lock. */
+bool aq_mpi_attention_is_paid(struct aq_mpi_attention *peer, gex_Rank_t jobrank, uint64_t now_ns);
+/* The same, without any question. */
+bool aq_mpi_attention_is_fresh(const struct aq_mpi_attention *peer, uint64_t now_ns);
+/* The answer to a message has come. was_fresh: aq_mpi_attention_is_fresh() when it was sent; an
+ * answer by a peer from which none was expected is not late. */
+void aq_mpi_attention_answered(struct aq_mpi_attention *peer, uint64_t sent_ns, uint64_t now_ns,
+                               bool was_fresh);
+
+#endif

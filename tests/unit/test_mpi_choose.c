@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_mpi_choose.c - the user's settings of the mpi conduit: which transfers share messages.
+ */
+#include "tests/unit/aq_unit.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/aq_env.h"
+#include "conduits/mpi/aq_mpi_choose.h"
+
+struct settings {
+    const char *rma, *put_from, *direct, *coalesce;
+    size_t max;
+};
+
+static void set(const char *name, const char *value)
+{
+    if (value != NULL)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+/* Exits with 0 if max follows from the settings. */
+static void check_settings(void *arg)
+{
+    const struct settings *s = arg;
+
+    set("GASNET_MPI_RMA", s->rma);
+    set("GASNET_MPI_PUT_FROM", s->put_from);
+    set("GASNET_MPI_GET_FROM", "16");
+    set("GASNET_MPI_DIRECT", s->direct);
+    set("GASNET_MPI_COALESCE", s->coalesce);
+    aq_env_init();
+    if (s->coalesce == NULL && aq_mpi_choose_coalesced_get() > 15)
+        _exit(2);
+    _exit(aq_mpi_choose_coalesced_put() == s->max ? 0 : 1);
+}
+
+/* Another way that the user has asked for wins, unless the user has asked for coalescing too. */
+static void test_settings(void **state)
+{
+    static const struct settings all[] = {
+        { NULL, NULL, NULL, NULL, 512 },      { "messages", NULL, NULL, NULL, 512 },
+        { "window", NULL, NULL, NULL, 0 },    { "window", NULL, NULL, "64", 64 },
+        { "window", "32", NULL, NULL, 31 },   { NULL, "4096", NULL, NULL, 512 },
+        { NULL, "0", NULL, NULL, 0 },         { NULL, "0", NULL, "8", 8 },
+        { "messages", NULL, "1", NULL, 0 },   { "messages", NULL, "1", "248", 248 },
+        { "messages", "32", "16", NULL, 15 }, { NULL, NULL, NULL, "0", 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        struct settings one = all[i];
+        struct aq_unit_result result;
+
+        aq_unit_run(check_settings, &one, &result);
+        assert_int_equal(aq_unit_exit_code(&result), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_settings) };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
