@@ -1,9 +1,10 @@
 /*
- * test_nbi_small.c - many small implicit puts, which a conduit may coalesce: mixed sizes,
+ * test_nbi_small.c - many small implicit puts and gets, which a conduit may coalesce: mixed sizes,
  * alignments and peers arrive whole and nothing around them changes; the source is free at once if
  * the call says so; after the wait every later get and handler sees them, whichever call or thread
- * started them; more puts than the network takes at a time, to a rank that does not poll; puts that
- * nobody waits for before the job ends. Ranks 1+. Conduits all.
+ * started them; more puts than the network takes at a time, to a rank that does not poll; peers
+ * that poll and compute by turns; puts that nobody waits for before the job ends. Ranks 1+.
+ * Conduits all.
  * Source GASNet-EX specification 0.19, implicit operations.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -91,6 +92,93 @@ static void mixed(void)
     check_gets(2, 3);
     gex_NBI_Wait(GEX_EC_PUT, 0);
     check_gets(1, 2);
+    aq_test_barrier();
+}
+
+/* --- gets --- */
+
+/* All sizes from one rank, by implicit gets or with events, then what has come. */
+static void gets_from(gex_Rank_t from, int column, int round, bool events)
+{
+    static char got[SIZES + 1][SIZES + 8];
+    gex_Event_t event[SIZES];
+
+    memset(got, 0x55, sizeof(got));
+    for (int size = 1; size <= SIZES; size++) {
+        char *at = place(from, aq_test_me, size, column);
+
+        if (events)
+            event[size - 1] = gex_RMA_GetNB(aq_test_tm, got[size], from, at, (size_t)size, 0);
+        else
+            gex_RMA_GetNBI(aq_test_tm, got[size], from, at, (size_t)size, 0);
+    }
+    if (events)
+        gex_Event_WaitAll(event, SIZES, 0);
+    gex_NBI_Wait(GEX_EC_GET, 0);
+    for (int size = 1; size <= SIZES; size++) {
+        AQ_CHECK(aq_test_same(got[size], (size_t)size, seed_of(from, aq_test_me, size, round)));
+        AQ_CHECK_EQ(got[size][size], 0x55);
+    }
+}
+
+/* Longer ones, beside short parts of the same bytes. */
+static void long_gets_from(gex_Rank_t from)
+{
+    static const size_t sizes[] = { 255, 256, 257, 511, 512, 513, 1023, 1024, 1025 };
+    enum { COUNT = sizeof(sizes) / sizeof(sizes[0]), PART = 5 };
+    static char got[COUNT][1025], part[1025];
+    char *base = (char *)aq_test_base(from) + (size_t)aq_test_me * BLOCK;
+
+    for (size_t at = 0; at < sizeof(part); at += PART)
+        gex_RMA_GetBlocking(aq_test_tm, part + at, from, base + at, PART, 0);
+    for (int i = 0; i < COUNT; i++)
+        gex_RMA_GetNBI(aq_test_tm, got[i], from, base, sizes[i], 0);
+    gex_NBI_Wait(GEX_EC_GET, 0);
+    for (int i = 0; i < COUNT; i++)
+        AQ_CHECK(memcmp(got[i], part, sizes[i]) == 0);
+}
+
+/* After mixed(). */
+static void gets(void)
+{
+    rule("extended 6.4: small implicit gets of any size from any rank, and gets with events");
+    for (gex_Rank_t k = 0; k < aq_test_n; k++) {
+        gets_from(aq_test_peer(k), 1, 2, false);
+        gets_from(aq_test_peer(k), 2, 3, true);
+        gets_from(aq_test_peer(k), 0, 1, false);
+        long_gets_from(aq_test_peer(k));
+    }
+    aq_test_barrier();
+}
+
+/* --- ranks that poll and compute by turns --- */
+
+static void turns(void)
+{
+    enum { ROUNDS = 6, OPS = 300 };
+    const gex_Rank_t to = aq_test_peer(1);
+    uint64_t *word = (uint64_t *)(void *)((char *)aq_test_base(to) + (size_t)aq_test_me * BLOCK);
+
+    rule(
+        "extended 6.2: small puts and gets of every kind while the peer stops polling and returns");
+    for (int round = 0; round < ROUNDS; round++) {
+        const double until = aq_test_clock() + 0.005 * (round % 3);
+
+        aq_test_barrier();
+        while (aq_test_me % 2 != 0 && aq_test_clock() < until)
+            aq_test_yield();
+        for (uint64_t i = 0; i < OPS; i++) {
+            uint64_t now = (uint64_t)round * OPS + i, next = now + 1, got = 0;
+
+            gex_RMA_PutBlocking(aq_test_tm, to, word, &now, sizeof(now), 0);
+            AQ_CHECK_EQ(gex_RMA_GetBlockingVal(aq_test_tm, to, word, sizeof(now), 0), now);
+            aq_test_sync(
+                gex_RMA_PutNB(aq_test_tm, to, word, &next, sizeof(next), GEX_EVENT_NOW, 0));
+            gex_RMA_GetNBI(aq_test_tm, &got, to, word, sizeof(got), 0);
+            gex_NBI_Wait(GEX_EC_GET, 0);
+            AQ_CHECK_EQ(got, next);
+        }
+    }
     aq_test_barrier();
 }
 
@@ -202,6 +290,8 @@ int main(int argc, char **argv)
     memset(aq_test_base(aq_test_me), 0, (size_t)aq_test_n * BLOCK);
     aq_test_barrier();
     mixed();
+    gets();
+    turns();
     seen_by_handlers();
     many();
 #if GASNET_PAR
