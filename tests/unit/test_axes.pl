@@ -15,6 +15,7 @@ my $src;
 BEGIN { $src = abs_path(dirname($0) . '/../..') }
 use lib "$src/build-aux";
 use TestAxes qw(read_table read_axes read_sets product env_of label_of name_of when_rank runs_of);
+use TestTime qw(slowness stretched is_overdue);
 
 my @when = qw(quick full more long);
 my $work = tempdir(CLEANUP => 1);
@@ -26,6 +27,14 @@ sub table
     print $out $text;
     close $out;
     return "$work/$name";
+}
+
+sub slurp
+{
+    my $file = shift;
+    open my $in, '<', $file or return '';
+    local $/;
+    return scalar <$in>;
 }
 
 # The pairs of values of a set's axes, worked out anew from combinations: pair => how often.
@@ -120,25 +129,88 @@ for my $one (read_sets("$src/build-aux/testsets", $real)) {
 is(join(', ', grep { $runs{$_} > 1 } sort keys %runs), '',
     'no two runs of a configuration have one name');
 
+# --- when a step hangs ---
+
+my @finished = ({ runs => 'cpu', seconds => 40, took => 20 },
+    { runs => 'waits', seconds => 40, took => 140 });
+is(slowness(), 1, 'a machine is not slow before anything has finished');
+is(slowness($finished[0]), 1, 'nor by one short step');
+is(slowness(@finished), 2, 'it is as slow as what has finished says');
+is(slowness(@finished, { runs => 'build', seconds => 180, took => 2 }), 2,
+    'a build that finds all built says nothing');
+is(slowness(@finished, { runs => 'build', seconds => 80, took => 480 }), 4, 'one that builds does');
+is_deeply([map { stretched(300, $_) } 0.5, 1, 2, 100], [300, 300, 600, 1800],
+    'a limit grows with it, six times at most');
+my $hangs = { seconds => 20, limit => 900 };
+my @overdue = map { is_overdue($hangs, @$_) ? 1 : 0 } [99, 1], [101, 1], [101, 2], [201, 2];
+is_deeply(\@overdue, [0, 1, 0, 1],
+    'time is up: a step has failed that takes five times what it should, on this machine');
+ok(!is_overdue({ seconds => 1, limit => 300 }, 29, 1), 'but for a tenth of its limit');
+
 # --- the runner, with sets of the test's own ---
 
-mkdir "$work/build-aux";
-mkdir "$work/build";
-table('build-aux/configurations', "opt | 1 | quick | - | all | --nothing\n");
-table('build-aux/testaxes', "n=1 | SAID=one\nn=2 | SAID=two\n");
-table('build-aux/testsets', <<'END');
+# A source folder whose ./configure makes a Makefile that builds nothing.
+sub make_source
+{
+    my ($name, $configurations, $testaxes, $testsets) = @_;
+    my $top = "$work/$name";
+    mkdir $_ for $top, "$top/build", "$top/build-aux";
+    symlink "$src/build-aux/configure-once.sh", "$top/build-aux/configure-once.sh" or die;
+    table("$name/configure", "echo 'all install install-tests:' >Makefile\n");
+    table("$name/build-aux/configurations", $configurations);
+    table("$name/build-aux/testaxes", $testaxes);
+    table("$name/build-aux/testsets", $testsets);
+    return $top;
+}
+
+# What the runner says of such a folder.
+sub runner_says
+{
+    my ($top, @arguments) = @_;
+    local @ENV{qw(AQ_SRC AQ_BUILD)} = ($top, "$top/build");
+    open my $said, '-|', "exec '$^X' '$src/build-aux/run-testsets' @arguments 2>&1" or die;
+    local $/;
+    my $all = <$said>;
+    close $said;
+    return $all;
+}
+
+my $opt = "opt | 1 | quick | - | all | --nothing\n";
+like(`sh '$src/check' --help`, qr{\A +\./check .*\S\.\n\z}s, './check --help ends with a whole sentence');
+my $top = make_source('counts', $opt, "n=1 | SAID=one\nn=2 | SAID=two\n", <<'END');
 right  | opt n | quick | cpu   | 1 | 20 | echo "ok 1 - $SAID"; echo 1..1
 wrong  | opt   | quick | waits | 1 | 20 | echo 'not ok 1 - broken'; echo 1..1
 silent | opt   | quick | waits | 1 | 20 | true
 slow   | opt   | quick | alone | 1 |  1 | sleep 20
 stays  | opt   | quick | cpu   | 1 | 20 | sleep 20 >/dev/null & echo 'ok 1'; echo 1..1
 END
-like(`sh '$src/check' --help`, qr{\A +\./check .*\S\.\n\z}s, './check --help ends with a whole sentence');
-@ENV{qw(AQ_SRC AQ_BUILD)} = ($work, "$work/build");
-my $said = `'$^X' '$src/build-aux/run-testsets' --when quick 2>&1`;
+my $said = runner_says($top, '--when quick');
 isnt($?, 0, 'the runner: failures are its exit status');
 like($said, qr/^3 passed, 4 failed, 0 skipped$/m, 'it counts every set');
 like($said, qr/^ok +here +right $_ .*cpu/m, "a run of the axis's value $_") for 1, 2;
 like($said, qr/^failed: here: $_/m, "told: $_")
     for 'wrong: broken', 'silent: bad TAP', 'slow: took longer than 1 s', 'stays: left 1 process';
+
+# Six seconds, with a processor for each set: one hangs, one began late, one never begins.
+$top = make_source('late', $opt, '', <<'END');
+hangs  | opt | quick | cpu   | 0.5 |  30 | sleep 50
+long   | opt | quick | cpu   |  20 | 100 | echo 'ok 1'; sleep 50
+waits  | opt | quick | alone |   5 |  30 | echo 'ok 1'; echo 1..1
+END
+my $jobs = $ENV{AQ_JOBS};
+$ENV{AQ_JOBS} = 2;
+$said = runner_says($top, '--when quick --minutes 0.1');
+isnt($?, 0, 'what hangs when time is up has failed');
+like($said, qr/^failed: here: hangs: did not end in \d s, where 1 s are planned$/m, 'it is told');
+like($said, qr/^2 sets skipped for want of time: --minutes 0.1\n0 passed, 1 failed, 2 skipped$/m,
+    'the last lines tell how many sets were skipped, one of them under way');
+table('late/build-aux/testsets', <<'END');
+short  | opt | quick | cpu   |   1 | 100 | echo 'ok 1'; echo 1..1
+long   | opt | quick | cpu   |  20 | 100 | echo 'ok 1'; sleep 50
+END
+$said = runner_says($top, '--when quick --minutes 0.02');
+is($?, 0, 'skipped sets are no failure');
+like($said, qr/^1 sets skipped .*\n1 passed, 0 failed, 1 skipped$/m, 'but told');
+delete $ENV{AQ_JOBS};
+$ENV{AQ_JOBS} = $jobs if defined $jobs;
 done_testing();
