@@ -190,6 +190,9 @@ like($said, qr/^3 passed, 4 failed, 0 skipped$/m, 'it counts every set');
 like($said, qr/^ok +here +right $_ .*cpu/m, "a run of the axis's value $_") for 1, 2;
 like($said, qr/^failed: here: $_/m, "told: $_")
     for 'wrong: broken', 'silent: bad TAP', 'slow: took longer than 1 s', 'stays: left 1 process';
+$said = runner_says($top, '--when quick --without wrong --without slow --without stays');
+like($said, qr/^2 passed, 1 failed, 0 skipped$/m, '--without leaves sets out');
+like(runner_says($top, '--when quick --without x'), qr/no test set 'x'/, 'those that there are');
 
 # Six seconds, with a processor for each set: one hangs, one began late, one never begins.
 $top = make_source('late', $opt, '', <<'END');
@@ -213,4 +216,26 @@ is($?, 0, 'skipped sets are no failure');
 like($said, qr/^1 sets skipped .*\n1 passed, 0 failed, 1 skipped$/m, 'but told');
 delete $ENV{AQ_JOBS};
 $ENV{AQ_JOBS} = $jobs if defined $jobs;
+
+# --config filters what a run of its size, or the smallest that builds it, selects.
+$top = make_source('select', <<'END', "n=1 |\nn=2 |\nn=3 |\nway=x |\nway=y |\nway=z |\n", <<'END2');
+opt   | 1 | quick | - | all | --nothing
+other | 1 | full  | - | all | --nothing
+debug | 1 | more  | - | all | --nothing
+clang | 1 | more  | - | all | --nothing
+END
+vary  | build n way | full:pairs more:pairs long | cpu | 1 | 20 | run
+END2
+for my $case (['full', 'opt', 'full'], ['full', 'clang', 'more'], ['more', 'other', 'more'],
+    ['full', 'debug', 'more'], ['long', 'clang', 'long']) {
+    my ($at, $config, $in) = @$case;
+    my @lines = runner_says($top, "--build --when $in --list") =~ /(.*\n)/g;
+    my $whole = join '', grep { /^$config / } @lines;
+    is(runner_says($top, "--build --when $at --list --config $config"), $whole,
+        "--when $at --config $config: what --when $in runs of it");
+}
+my %names = map { $_ => join '', runner_says($top, "--config opt --build --when $_ --list") } @when;
+my ($larger) = grep { index($names{full}, $_) < 0 } $names{long} =~ /(vary \d \w)/g;
+like(runner_says($top, "--config opt --build --list '$larger'"), qr/is a run of --(more|long) only/,
+    'a run that only a larger selection has is told as that');
 done_testing();
