@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # A job carries a mark in its environment, by which everything that it has started is found again,
-# whatever it is called. Past its limit all of that is killed; what outlives its job is killed too,
-# and told of. Several jobs can be under way at a time. Lines of standard output are kept and, with
-# standard error, written to a log.
+# whatever it is called. What a job starts that runs tests itself carries both marks, one after the
+# other. Past its limit all of that is killed; what outlives its job is killed too, and told of.
+# Several jobs can be under way at a time. Lines of standard output are kept and, with standard
+# error, written to a log.
 
 package TestJob;
 
@@ -40,7 +41,8 @@ sub become_command
     open STDOUT, '>&', $writer;
     open STDERR, '>&', $self->{out};
     chdir $self->{dir} or POSIX::_exit(127);
-    %ENV = (%ENV, %{ $self->{env} }, TESTSET_MARK => $self->{mark}, AQ_BUILD => abs_path('.'));
+    my $marks = join ' ', grep { defined } $ENV{TESTSET_MARK}, $self->{mark};
+    %ENV = (%ENV, %{ $self->{env} }, TESTSET_MARK => $marks, AQ_BUILD => abs_path('.'));
     $ENV{PATH} = "$ENV{AQ_BUILD}:$ENV{PATH}";
     { exec '/bin/sh', '-c', $self->{command} }
     POSIX::_exit(127);
@@ -133,7 +135,8 @@ sub processes
         open my $in, '<', "$dir/environ" or next;
         local $/;
         my $environ = <$in>;
-        next if !defined $environ || index("\0$environ\0", "\0TESTSET_MARK=$self->{mark}\0") < 0;
+        next if !defined $environ || $environ !~ /(?:^|\0)TESTSET_MARK=([^\0]*)/;
+        next if !grep { $_ eq $self->{mark} } split ' ', $1;
         push @found, $pid;
     }
     return @found;

@@ -238,4 +238,34 @@ my %names = map { $_ => join '', runner_says($top, "--config opt --build --when 
 my ($larger) = grep { index($names{full}, $_) < 0 } $names{long} =~ /(vary \d \w)/g;
 like(runner_says($top, "--config opt --build --list '$larger'"), qr/is a run of --(more|long) only/,
     'a run that only a larger selection has is told as that');
+
+# A runner in a set of a runner: its jobs end with the set; it tests its own installed tree.
+my $inner = make_source('inner', $opt, '', <<'END');
+tree   | opt | quick | cpu   | 1 | 20 | echo "ok 1 - tree $AQ_INSTALL"; echo 1..1
+sleeps | opt | full  | cpu   | 1 | 90 | echo $$ >"$AQ_SRC/pid"; exec sleep 90
+END
+my $run = "AQ_SRC='$inner' AQ_BUILD='$inner/build' '$^X' '$src/build-aux/run-testsets'";
+$top = make_source('outer', $opt, '', <<END);
+tree   | opt | quick | cpu   | 1 | 20 | $run --build --when quick
+here   | opt | quick | cpu   | 1 | 20 | $run --when quick
+sleeps | opt | full  | alone | 1 |  2 | $run --when full sleeps
+END
+{
+    local $ENV{AQ_INSTALL} = '/elsewhere';
+    runner_says($top, '--build --when full');
+    my @trees = map { slurp("$top/build/check/opt-$_.log") } 'tree', 'here';
+    like($_, qr/^1 passed, 0 failed/m, 'a run in a set of another') for @trees;
+    like(slurp("$inner/build/check/opt-tree.log"), qr{^ok 1 - tree \Q$inner/build/install\E$}m,
+        'tests the tree that it installs');
+    like(slurp("$inner/build/check/here-tree.log"), qr{^ok 1 - tree \Q$inner/build/install\E$}m,
+        'not that of the outer run');
+    delete local $ENV{TESTSET_MARK};
+    runner_says($inner, '--when quick');
+    like(slurp("$inner/build/check/here-tree.log"), qr{^ok 1 - tree /elsewhere$}m,
+        'by hand AQ_INSTALL is the installed tree');
+}
+my ($pid) = slurp("$inner/pid") =~ /^(\d+)$/;
+ok(defined $pid, 'a job of a run in a set of another');
+unlike(slurp("/proc/$pid/cmdline"), qr/^sleep/, 'ends with the limit of that set')
+    or kill 'KILL', $pid;
 done_testing();
