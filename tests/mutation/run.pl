@@ -162,6 +162,7 @@ sub run_check
         return $2 eq 'build' ? ('not built', "$1: $3; see $log") : ('failed', $1, $2);
     }
     return ('unfinished', "$1; see $log") if $said =~ /^(\d+ sets skipped for want of time.*)/m;
+    return ('unfinished', "$1; see $log") if $status && $said =~ /^(\d+ passed, .*)/m; # none passed
     return 'passed';
 }
 

@@ -51,6 +51,7 @@ late:*other*|late:*expected*) ;;
 late:*) verdict 'opt: other n=4: wrong' ;;
 shaky:*expected*) ;;
 shaky:*|*other\ shaky*) verdict 'opt: other shaky: wrong' ;;
+unable:*) echo '0 passed, 0 failed, 3 skipped'; exit 1 ;;
 slow:*expected*) ;;
 slow:*) echo '3 sets skipped for want of time: --minutes 1' ;;
 esac
@@ -61,7 +62,7 @@ END
     spew("$source/gone/old", "old\n");
     spew("$source/tests/mutation/mutants",
         join '', map { "$_ code: $_\n- right\n+ $_\n? opt expected run\n\n" }
-            qw(early late shaky text slow none hangs));
+            qw(early late shaky text slow none unable hangs));
     system("cd '$source' && git init -q && git add -A") == 0 or die;
 }
 
@@ -74,9 +75,9 @@ sub run_mutants
 }
 
 make_source();
-my $said = run_mutants(qw(early late shaky text slow none));
+my $said = run_mutants(qw(early late shaky text slow none unable));
 my @points = $said =~ /^((?:not )?ok \d - \w+: .*\n# .*)/mg;
-is(scalar @points, 6, 'a point for each mutant') or diag($said);
+is(scalar @points, 7, 'a point for each mutant') or diag($said);
 like($points[0], qr/^ok .*early\n# found by opt expected run n=2$/, 'found as expected');
 like($points[1], qr/^ok .*late\n# found by opt other n=4$/, 'found by another set');
 like($points[2], qr/^not ok .*\n.*other shaky fails without the mutant, too/,
@@ -84,6 +85,7 @@ like($points[2], qr/^not ok .*\n.*other shaky fails without the mutant, too/,
 like($points[3], qr/^not ok .*\n# does not build: opt: exit/, 'not if it does not build');
 like($points[4], qr/^not ok .*\n# cannot say: 3 sets skipped/, 'sets were skipped');
 like($points[5], qr/^not ok .*\n# no set found it/, 'none found');
+like($points[6], qr/^not ok .*\n# cannot say: 0 passed, 0 failed, 3 skipped/, 'none could');
 my @calls = split /\n/, slurp("$copy/calls");
 like($calls[0], qr/^right: .*--config opt expected run$/, 'what is expected runs unmutated first');
 is(scalar(grep { !/--stop --minutes=60 --without=layers .*--without=format/ } @calls), 0,
