@@ -322,6 +322,27 @@ static inline bool aq_udp_sock_is_own(int error)
     return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EMSGSIZE;
 }
 
+/* Asks this host's own kernel, by the connect() of a socket that nobody else knows: it looks up the
+ * route and sends nothing. What the network says, true or forged, is not asked. */
+static bool aq_udp_sock_has_no_route(const struct aq_udp_peer *peer)
+{
+    union aq_udp_address self = aq_udp.self;
+    const int fd = socket(self.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool no_route;
+
+    if (fd < 0)
+        return false;
+    if (self.any.sa_family == AF_INET6)
+        self.v6.sin6_port = 0;
+    else
+        self.v4.sin_port = 0;
+    no_route = bind(fd, &self.any, aq_udp_address_len(&self)) == 0
+               && connect(fd, &peer->address.any, peer->address_len) != 0
+               && aq_udp_sock_note_of(errno) == AQ_UDP_NOTE_UNREACHABLE;
+    close(fd);
+    return no_route;
+}
+
 static int aq_udp_sock_try(struct aq_udp_peer *peer, const struct msghdr *msg)
 {
     int error = 0, silent = 0;
@@ -338,8 +359,10 @@ static int aq_udp_sock_try(struct aq_udp_peer *peer, const struct msghdr *msg)
         if (error != EINTR)
             silent += aq_udp_sock_notes(aq_udp_sock_of(peer)) == 0;
     }
-    /* two failures, and no note that explains them: this host's own kernel has no route */
-    if (silent == 2 && aq_udp_sock_note_of(error) == AQ_UDP_NOTE_UNREACHABLE) {
+    /* two failures, and no note that explains them: either this host's own kernel has no route, or
+     * the error queue has no space for the notes, which anybody can forge */
+    if (silent == 2 && aq_udp_sock_note_of(error) == AQ_UDP_NOTE_UNREACHABLE
+        && aq_udp_sock_has_no_route(peer)) {
         aq_udp_check_verified(&peer->check, AQ_UDP_NOTE_UNREACHABLE);
         aq_udp_note_deadline(0);
     }
