@@ -23,8 +23,9 @@ typedef struct gasnet_valget_handle_s *gasnet_valget_handle_t;
 #define GASNET_INVALID_HANDLE          GEX_EVENT_INVALID
 #define GASNET_HSL_INITIALIZER         GEX_HSL_INITIALIZER
 
-/* Maximum number of client threads at a time, as a build-time constant that old clients size tables
- * by. gex_System_QueryMaxThreads() returns the running job's value. */
+/* Maximum number of client threads at a time, as a build-time constant: a client's limit for its
+ * own threads. GASNETT_MAX_THREADS is the one that clients size tables by, and
+ * gex_System_QueryMaxThreads() returns the running job's value. */
 #ifndef GASNETI_MAX_THREADS
 #if GASNET_SEQ
 #define GASNETI_MAX_THREADS 1
