@@ -13,6 +13,7 @@ int brought(const char *format, ...)
     va_list list;                        /* stdarg.h */
     uint64_t many = UINT64_MAX;          /* stdint.h, without __STDC_LIMIT_MACROS */
     size_t length = 0;                   /* stddef.h */
+    int failure = errno = EINTR;         /* errno.h */
     int sum = INT_MAX;                   /* limits.h */
 
     va_start(list, format);
@@ -23,7 +24,7 @@ int brought(const char *format, ...)
         length = strlen(text);            /* string.h */
     sum -= isdigit('7') ? 1 : 2;          /* ctype.h */
     sum -= (int)getpid() + sched_yield(); /* unistd.h, sched.h */
-#if defined(GASNET_PAR) || defined(GASNETT_THREAD_SAFE)
+#if defined(GASNET_PAR) || defined(GASNET_PARSYNC) || defined(GASNETT_THREAD_SAFE)
     {
         pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -33,5 +34,5 @@ int brought(const char *format, ...)
 #endif
     fflush(stdout);
     free(text);
-    return sum + (int)length;
+    return sum + failure + (int)length;
 }
