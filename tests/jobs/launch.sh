@@ -348,7 +348,7 @@ if command -v mpirun.openmpi >/dev/null; then
     find "$work/ompi" -type f -exec grep -la 'aq\.' {} + >"$work/stores" 2>/dev/null
     wider=$(xargs -r stat -c '%a' <"$work/stores" | grep -vc '00$')
     wider=$((wider + $(stat -c '%a' "$work"/ompi/ompi.*/pid.* | grep -vc '00$')))
-    [ "$wider" = 0 ]
+    [ -s "$work/stores" ] && [ "$wider" = 0 ]
     result $? "under Open MPI the store, with the job's key, is the user's alone ($(wc -l <"$work/stores") files)"
     kill $pid
     wait $pid 2>/dev/null
