@@ -79,13 +79,14 @@ static void suite_domain(gex_TM_t team)
 
 static void suite_events(gex_TM_t team, gex_Segment_t segment)
 {
-    gex_Event_t events[2];
+    gex_Event_t events[2], leaf;
     int value = INT_MAX;
 
-    events[0] = gex_RMA_PutNB(team, me, gex_Segment_QueryAddr(segment), &value, sizeof(value),
-                              GEX_EVENT_NOW, 0);
+    events[0] =
+        gex_RMA_PutNB(team, me, gex_Segment_QueryAddr(segment), &value, sizeof(value), &leaf, 0);
     events[1] = gex_Coll_BarrierNB(team, 0);
-    gex_Event_TestSome(events, 2, 0); /* for what it does to the events */
+    gex_Event_QueryLeaf(events[0], GEX_EC_LC); /* none of these results is looked at */
+    gex_Event_TestSome(events, 2, 0);          /* for what it does to the events */
     gex_Event_TestAll(events, 2, 0);
     gex_Event_WaitAll(events, 2, 0);
     NEED(*(int *)gex_Segment_QueryAddr(segment) == INT_MAX);
