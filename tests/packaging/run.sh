@@ -141,6 +141,7 @@ check "it runs" right 2 env LD_LIBRARY_PATH="$multi/lib/$arch" "$multi/bin/gasne
 # --- a build folder used in place ---
 place=$build
 . "$here/in_place.sh"
+[ -z "$CXX" ] || . "$here/single.sh"
 
 # --- what the files for clients say ---
 check "variables in the pkg-config file and in the fragment agree" sh -c "
