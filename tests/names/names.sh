@@ -100,11 +100,13 @@ for folder in "$src"/include/*-conduit; do
 done
 
 # --- macros in their positions ---
-wants compiles "every macro with parameters has a position" \
+wants compiles "every macro with parameters, and each that annotates, has a position" \
     "xargs awk -f '$here/covered.awk' '$here/positions.list' <'$work/headers'"
 for language in c:c ++:cc; do
     LC_ALL=C awk -v language=${language%:*} -f "$here/positions.awk" "$here/positions.list" \
         >"$work/positions.${language#*:}"
+    LC_ALL=C awk -v language=${language%:*} -v rows=forms -f "$here/positions.awk" \
+        "$here/positions.list" >"$work/forms.${language#*:}"
 done
 set -- -I"$here" "$@"
 switches=$(sed -n 's/^number *\(GASNETT_USE_GCC_ATTRIBUTE_\)\*/\1/p' "$here/macros.list" |
@@ -121,7 +123,7 @@ quiet='-Wno-implicit-fallthrough -Wno-deprecated-declarations'
 # headers' own language allows it.
 positions()
 {
-    file=$work/positions.$1 file_name=positions.$1 compiler=$2 first=$3
+    suffix=$1 file=$work/positions.$1 file_name=positions.$1 compiler=$2 first=$3
     shift 2
     calls=$(sed -n '$s/^[^0-9]*\([0-9]*\) wrong calls.*/\1/p' "$file")
     for std in "$@"; do
@@ -129,6 +131,8 @@ positions()
         [ $std != c++98 ] || pedantic=
         wants compiles "$compiler $std: macros in their positions" $compiler -std=$std \
             $strict $quiet $pedantic -DGASNET_PAR $flags "$file"
+        wants compiles "$compiler $std: messages, for each number of arguments" $compiler \
+            -std=$std $strict $pedantic -DGASNET_PAR $flags "$work/forms.$suffix"
     done
     for mode in SEQ PARSYNC; do
         wants compiles "$compiler $first: macros in their positions ($mode)" $compiler -std=$first \
@@ -171,7 +175,7 @@ brought()
     command -v "$2" >/dev/null 2>&1 || return
     for around in -DNDEBUG -D_GNU_SOURCE '-fvisibility=hidden -Wshadow'; do
         for choice in gasnetex.h:-DGASNET_SEQ gasnetex.h:-DGASNET_PAR \
-            gasnet_tools.h:-DGASNETT_THREAD_SINGLE gasnet_tools.h:-DGASNETT_THREAD_SAFE; do
+            gasnetex.h:-DGASNET_PARSYNC gasnet_tools.h:-DGASNETT_THREAD_SINGLE gasnet_tools.h:-DGASNETT_THREAD_SAFE; do
             wants compiles "$2 $3: system headers come with $choice ($around)" $2 -x $1 -std=$3 \
                 $strict $around ${choice#*:} $flags "'-DHEADER=\"${choice%:*}\"'" "$here/brought.h"
         done

@@ -1,8 +1,9 @@
 # positions.awk - makes a program of positions.list: every macro in every position that its form
 # has. SPDX-License-Identifier: BSD-3-Clause
 #
-#   awk -v language=c|++ -f positions.awk positions.list >program
+#   awk -v language=c|++ [-v rows=forms] -f positions.awk positions.list >program
 #
+# rows=forms: the rows of that kind only, otherwise the others; they are thousands of calls.
 # The last line of the program is a comment with the number of wrong calls in it.
 
 function trim(s) { gsub(/^ +| +$/, "", s); return s }
@@ -95,13 +96,43 @@ function call(parameters, body)
             parameters " const { " body " } }; template struct d_@f<int>;")
 }
 
-# A macro, a position, a call or a text of its own, in one line.
+# n handler arguments of several types, each with a comma before it.
+function arguments(n,    i, list)
+{
+    list = ""
+    for (i = 0; i < n; i++)
+        list = list ", " (i % 4 == 0 ? "k" : i % 4 == 1 ? "'c'" : i % 4 == 2 ? i "u" : "k ? " i " : -1")
+    return list
+}
+
+# The forms of a call for 0 to 16 handler arguments: with the number in the name, and without it.
+function all_forms(rest,    field, word, n, one, body)
+{
+    split(rest, field, "|")
+    split(field[1], word, " ")
+    body = "int sum = 0; (void)k; "
+    for (n = 0; n <= 16; n++) {
+        one = word[2] n trim(field[2]) "(" trim(field[4]) arguments(n) ")"
+        body = body (word[1] == "void" ? "if (k) " one "; else " one ";\\n" : "sum += " one ";\\n")
+        one = word[2] trim(field[2]) "(" trim(field[4]) (trim(field[5]) == "" ? "" : ", " n) arguments(n) ")"
+        body = body (word[1] == "void" ? one ";\\n" : "if (" one " == 0) sum++;\\n")
+    }
+    call("(" trim(field[3]) ", long k)", body "if (sum != 0) return;")
+}
+
+# A macro, a position, a call, its forms or a text of its own, in one line.
 function row(line,    kind, rest, at, forms, k)
 {
     kind = substr(line, 1, index(line, " ") - 1)
     rest = substr(line, index(line, " ") + 1)
     if (kind == "macro") {
         macro(rest)
+        return
+    }
+    if ((kind == "forms") != (rows == "forms"))
+        return
+    if (kind == "forms") {
+        all_forms(rest)
         return
     }
     at = index(rest, "|")
@@ -137,7 +168,7 @@ kept != "" {
     kept = ""
 }
 
-/^(macro|position|call|text) / {
+/^(macro|position|call|forms|text) / {
     kept = $0
 }
 

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "gasnetex.h"
+#include "gasnet.h"
 #include "gasnet_tools.h"
 
 /* wrong calls are made to see whether the compiler has been told enough to notice them */
