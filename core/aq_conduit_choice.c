@@ -4,6 +4,7 @@
  */
 #include "core/aq_conduit_choice.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,14 +32,33 @@ static void aq_choice_check(const struct aq_conduit_ops *conduit, const char *wh
                  conduit->info->name, why);
 }
 
-static struct aq_conduit_choice aq_choice_named(const char *name, const char *who)
+static const struct aq_conduit_ops *aq_choice_find(const char *name)
 {
-    struct aq_conduit_choice choice = { NULL, "", who };
-
-    snprintf(choice.name, sizeof(choice.name), "%s", name);
     for (size_t i = 0; aq_conduits[i] != NULL; i++)
         if (strcasecmp(aq_conduits[i]->info->name, name) == 0)
-            choice.conduit = aq_conduits[i];
+            return aq_conduits[i];
+    return NULL;
+}
+
+/* The first conduit of the list that can be used. NULL: none, for the reason in why. */
+static const struct aq_conduit_ops *aq_choice_first(char *why, size_t space)
+{
+    for (size_t i = 0; aq_conduits[i] != NULL; i++)
+        if (aq_conduits[i]->probe(why, space) == AQ_OK)
+            return aq_conduits[i];
+    return NULL;
+}
+
+static bool aq_choice_compiled_for(const char *ident, char name_out[32])
+{
+    return sscanf(ident, "$GASNetConduitName: %31[^ ]", name_out) == 1;
+}
+
+static struct aq_conduit_choice aq_choice_named(const char *name, const char *who)
+{
+    struct aq_conduit_choice choice = { aq_choice_find(name), "", who };
+
+    snprintf(choice.name, sizeof(choice.name), "%s", name);
     if (choice.conduit != NULL)
         snprintf(choice.name, sizeof(choice.name), "%s",
                  choice.conduit->info->name); /* in the spelling of the table */
@@ -62,17 +82,33 @@ struct aq_conduit_choice aq_conduit_choose(const char *asked, const char *ident)
 {
     const char *wanted = aq_env_str(AQ_ENV_CONDUIT);
     char why[256] = "this library holds none", compiled_for[32] = "";
+    const struct aq_conduit_ops *first;
 
     if (asked != NULL)
         return aq_choice_named(asked, "aqueduct_job_start");
     if (wanted != NULL && *wanted != '\0')
         return aq_choice_named(wanted, "GASNET_CONDUIT");
-    if (sscanf(ident, "$GASNetConduitName: %31[^ ]", compiled_for) == 1)
+    if (aq_choice_compiled_for(ident, compiled_for))
         return aq_choice_named(compiled_for, "the program");
-    for (size_t i = 0; aq_conduits[i] != NULL; i++)
-        if (aq_conduits[i]->probe(why, sizeof(why)) == AQ_OK)
-            return aq_choice_named(aq_conduits[i]->info->name, NULL);
-    aq_fatal("no conduit can be used here: %s", why);
+    first = aq_choice_first(why, sizeof(why));
+    if (first == NULL)
+        aq_fatal("no conduit can be used here: %s", why);
+    return aq_choice_named(first->info->name, NULL);
+}
+
+const char *aq_conduit_expect(const char *asked, const char *ident)
+{
+    const char *wanted = asked != NULL ? asked : aq_env_get_live("GASNET_CONDUIT");
+    char why[256], compiled_for[32];
+    const struct aq_conduit_ops *conduit;
+
+    if (wanted != NULL && *wanted != '\0')
+        conduit = aq_choice_find(wanted);
+    else if (aq_choice_compiled_for(ident, compiled_for))
+        conduit = aq_choice_find(compiled_for);
+    else
+        conduit = aq_choice_first(why, sizeof(why));
+    return conduit != NULL ? conduit->info->name : NULL;
 }
 
 /* The networks that this rank can use: bit i for the i-th of the list. A conduit with its own spawn

@@ -30,6 +30,13 @@ struct aq_conduit_choice {
 struct aq_conduit_choice aq_conduit_choose(const char *asked, const char *ident);
 
 /**
+ * aq_conduit_expect - what aq_conduit_choose() would return in the present environment, by name;
+ * without a message and without a change of the job's variables. NULL: the library does not contain
+ * it.
+ */
+const char *aq_conduit_expect(const char *asked, const char *ident);
+
+/**
  * aq_conduit_settle - called once the job is joined: tests whether the choice can be used and
  * reaches all hosts. Collective over the job. Returns the conduit; ends the job if there is none.
  */

@@ -30,6 +30,7 @@
 #include "base/aq_rc.h"
 #include "base/aq_state.h"
 #include "core/aq_callback.h"
+#include "core/aq_conduit_choice.h"
 #include "core/aq_ep.h"
 #include "core/aq_exit.h"
 #include "core/aq_job.h"
@@ -93,6 +94,12 @@ int aqueduct_job_group(const struct aqueduct_group *group, const char *conduit)
 int aqueduct_job_is_running(void)
 {
     return aq_job_has_started();
+}
+
+const char *aq_job_conduit(const char *ident)
+{
+    return aq_job_has_started() ? aq_job.conduit->info->name
+                                : aq_conduit_expect(aq_job_group_conduit, ident);
 }
 
 int aqueduct_job_can_end(void)

@@ -91,6 +91,23 @@ AQ_PUBLIC int aqueduct_job_can_end(void);
  */
 AQ_PUBLIC int aqueduct_job_is_running(void);
 
+AQ_PUBLIC const char *aq_job_conduit(const char *compiled_for);
+
+/**
+ * aqueduct_job_conduit - the conduit of the running job, or the one that a start would begin with.
+ * For a client that prepares for a conduit's rules, those of threads over MPI for instance.
+ * Context  as above
+ * Returns  "smp", "udp", ..., constant. Without a job: by the rule of aqueduct_job_group() for
+ *          ranks of one host, in the present environment; over several hosts the start takes a
+ *          network instead of smp, never mpi. NULL if the library does not contain what is asked
+ *          for
+ * Test: tests/restart.
+ */
+static inline AQ_UNUSED const char *aqueduct_job_conduit(void)
+{
+    return aq_job_conduit(AQ_COMPILED_CONDUIT);
+}
+
 /**
  * aqueduct_segment_discard - give pages of this process's segment back to the system.
  * Data in [addr, addr+bytes) is lost; its whole pages are zero when they are touched next. For

@@ -93,10 +93,12 @@ static void start(const struct aqueduct_group *group)
 
     CHECK(aqueduct_job_is_running() == 0);
     CHECK(aqueduct_job_can_end() == 0);
+    CHECK(world_conduit_is_right());
     CHECK(aqueduct_job_start(group, getenv("TEST_CONDUIT"), &client, &ep, &tm, "restart", 0)
           == GASNET_OK);
     job++;
     CHECK(aqueduct_job_is_running() == 1);
+    CHECK(world_conduit_is_right());
     CHECK(aqueduct_job_can_end() == 1);
     CHECK((int)gex_System_QueryJobRank() == group->rank);
     CHECK((int)gex_System_QueryJobSize() == group->size);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -233,3 +234,47 @@ void world_join(struct aqueduct_group *group)
 }
 
 #endif
+
+/* --- the conduit by name --- */
+
+/* Is this the name of the conduit that start and settings ask for, or any name if none does? */
+static int is_asked_for(const char *conduit)
+{
+    const char *asked = getenv("TEST_CONDUIT");
+
+    if (asked == NULL)
+        asked = getenv("GASNET_CONDUIT");
+    return conduit != NULL && (asked == NULL || strcasecmp(conduit, asked) == 0);
+}
+
+static int is_expected(const char *setting, const char *name)
+{
+    const char *expected;
+
+    if (setting == NULL)
+        unsetenv("GASNET_CONDUIT");
+    else
+        setenv("GASNET_CONDUIT", setting, 1);
+    expected = aqueduct_job_conduit();
+    return name == NULL ? expected == NULL : expected != NULL && strcmp(expected, name) == 0;
+}
+
+/* The environment is changed for the first job only: setenv() keeps memory. */
+int world_conduit_is_right(void)
+{
+    static int changes;
+    const char *before = getenv("GASNET_CONDUIT");
+    char *saved;
+    int right;
+
+    if (aqueduct_job_is_running())
+        return is_asked_for(aqueduct_job_conduit());
+    if (changes++ > 0)
+        return aqueduct_job_conduit() != NULL;
+    saved = before != NULL ? strdup(before) : NULL;
+    right = is_expected("SmP", "smp") && is_expected("none", NULL) && !is_expected(NULL, NULL);
+    if (saved != NULL)
+        setenv("GASNET_CONDUIT", saved, 1);
+    free(saved);
+    return right;
+}

@@ -20,6 +20,10 @@ void world_start(int *argc, char ***argv);
 /** world_end - wait for all; the exit status of the program is not 0 if one of them fails. */
 int world_end(int status);
 
+/** world_conduit_is_right - 1 if aqueduct_job_conduit() names the running job's conduit; without a
+ * job, that of the environment, in any case of letters. */
+int world_conduit_is_right(void);
+
 /** world_barrier - outside of any job. */
 void world_barrier(void);
 
