@@ -307,6 +307,10 @@ static int accumulate(const char *call, int op, void *scale, ARMCI_STRIDED_ARGS_
         return scale == NULL ? FAIL : rc < 0 ? rc : 0;
     peer = begin(proc);
     aq_armci_check_section(&section, section.dst, section.dst_stride, proc);
+    /* what a run has behind its last whole element is ignored */
+    section.bytes = round_down(section.bytes, aq_armci_acc_size(type));
+    if (section.bytes == 0)
+        return 0;
     if (aq_armci_is_local(peer)) {
         struct adder adder;
         struct aq_armci_cursor at;

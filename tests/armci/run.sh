@@ -91,6 +91,10 @@ for conduit in udp mpi; do
     check "aggregates one by one, $conduit" right $conduit 3 \
         env AQ_ARMCI_AGGREGATE=single ./protocols aggregate_calls acc_messages
 done
+builds edges
+for conduit in smp udp mpi; do
+    check "edges, 3 ranks, $conduit" right $conduit 3 ./edges
+done
 builds progress
 for conduit in smp udp; do
     check "progress, 2 ranks, $conduit" right $conduit 2 ./progress idle

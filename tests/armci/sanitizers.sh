@@ -67,12 +67,12 @@ ends()
     [ $status = "$2" ] && grep -q "$3" "$work/run" && ! grep -q -E 'Sanitizer|runtime error' "$work/run"
 }
 
-for program in transfers handles memory sync messages programs accumulate protocols procedures locks parts ends; do
+for program in transfers handles memory sync messages programs accumulate protocols procedures locks parts edges ends; do
     check "$program builds" builds $program
 done
 for conduit in smp udp; do
     check "transfers, $conduit" clean $conduit 2 transfers short
-    for program in handles memory sync messages programs; do
+    for program in handles memory sync messages programs edges; do
         check "$program, $conduit" clean $conduit 2 $program
     done
     check "accumulate, $conduit" clean $conduit 2 accumulate 20000

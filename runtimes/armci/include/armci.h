@@ -275,7 +275,7 @@ ARMCI_BOTH_(int, Acc, (int op, void *scale, void *src, void *dst, int bytes, int
 
 /**
  * ARMCI_PutS, ARMCI_GetS, ARMCI_AccS - the same for a strided section; see ARMCI_STRIDED_ARGS_.
- * op, scale as for ARMCI_Acc
+ * op, scale as for ARMCI_Acc; what is less than an element at the end of a run is ignored
  * Returns   0; FAIL: an address (or scale) is NULL; FAIL2: an array is NULL; FAIL3: count[0] is
  *           negative; FAIL4: stride_levels is out of range; FAIL5: no such rank
  */
