@@ -113,6 +113,9 @@ void aq_armci_check_proc(const char *call, int proc);
 /* The same, and for an address that is NULL: for calls that return a value and no code. */
 void aq_armci_check_target(const char *call, const void *remote, int proc);
 
+/* True if the job runs over MPI, or will when it starts. */
+bool aq_armci_is_over_mpi(void);
+
 static inline bool aq_armci_is_proc(int proc)
 {
     return proc >= 0 && proc < aq_armci.nproc;

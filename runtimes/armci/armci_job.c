@@ -102,6 +102,13 @@ int dassertp_fail(const char *cond, const char *file, const char *func, unsigned
 
 /* --- start --- */
 
+bool aq_armci_is_over_mpi(void)
+{
+    const char *conduit = aqueduct_job_conduit();
+
+    return conduit != NULL && strcmp(conduit, "mpi") == 0;
+}
+
 /* Sets the environment variables that Aqueduct needs in an MPI program. Variables that the user has
  * set stay. */
 static void choose_settings(void)
@@ -113,7 +120,6 @@ static void choose_settings(void)
                    { MPI_THREAD_FUNNELED, "funneled" },
                    { MPI_THREAD_SERIALIZED, "serialized" },
                    { MPI_THREAD_MULTIPLE, "multiple" } };
-    const char *conduit = getenv("GASNET_CONDUIT");
     int level = MPI_THREAD_SINGLE;
 
     /* A rank that has left main does not end the other ranks, which may still be in MPI calls or in
@@ -126,7 +132,7 @@ static void choose_settings(void)
         setenv("AQ_IBV_REGISTER", "demand", 0);
     setenv("GASNET_MPI_COALESCE", "0", 0); /* a put through a window needs no call of its target */
     MPI_Query_thread(&level);
-    if (conduit != NULL && strcmp(conduit, "mpi") == 0 && level < MPI_THREAD_MULTIPLE) {
+    if (aq_armci_is_over_mpi() && level < MPI_THREAD_MULTIPLE) {
         /* the service thread may not call MPI: targets make progress in their own calls only */
         for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
             if (levels[i].level == level)

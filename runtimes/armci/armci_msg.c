@@ -64,7 +64,6 @@ static void check_mpi(void)
 
 void aq_armci_mpi_start(int level, int *argc, char ***argv)
 {
-    const char *conduit = getenv("GASNET_CONDUIT");
     int is_up = 0;
 
     check_mpi();
@@ -72,7 +71,7 @@ void aq_armci_mpi_start(int level, int *argc, char ***argv)
     if (is_up)
         return;
     /* over the mpi conduit a thread of Aqueduct calls MPI at the same time as the program */
-    if (conduit != NULL && strcmp(conduit, "mpi") == 0)
+    if (aq_armci_is_over_mpi())
         level = MPI_THREAD_MULTIPLE;
     MPI_Init_thread(argc, argv, level, &level);
     atexit(end_mpi);

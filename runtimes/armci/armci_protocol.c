@@ -120,8 +120,7 @@ void aq_armci_protocol_prepare(void)
  * message, and without the target. */
 static void choose_runs(void)
 {
-    const char *conduit = gasnet_getenv("GASNET_CONDUIT");
-    const bool has_windows = conduit != NULL && strcmp(conduit, "mpi") == 0;
+    const bool has_windows = aq_armci_is_over_mpi();
 
     aq_armci_protocol.long_put = has_windows ? 1024 : 16384;
     aq_armci_protocol.long_get = has_windows ? 1024 : SIZE_MAX;

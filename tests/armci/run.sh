@@ -92,7 +92,7 @@ for conduit in udp mpi; do
         env AQ_ARMCI_AGGREGATE=single ./protocols aggregate_calls acc_messages
 done
 builds edges
-for conduit in smp udp mpi; do
+for conduit in smp udp mpi MPI; do
     check "edges, 3 ranks, $conduit" right $conduit 3 ./edges
 done
 builds progress
