@@ -15,7 +15,7 @@
 
 #include "armcix.h"
 
-static ARMCI_Group world, default_group;
+static ARMCI_Group world, default_group; /* the tables of the default are those of a group */
 
 const ARMCI_Group *aq_armci_group(const ARMCI_Group *group)
 {
@@ -112,6 +112,8 @@ void ARMCI_Group_free(ARMCI_Group *group)
 {
     if (group == NULL || group->grp_to_abs == NULL || group->comm == aq_armci.comm)
         return;
+    if (group->grp_to_abs == default_group.grp_to_abs)
+        default_group = world;
     if (group->comm != MPI_COMM_NULL) {
         aq_armci_scopes_remove(group->comm);
         MPI_Comm_free(&group->comm);

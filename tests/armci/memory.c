@@ -200,6 +200,23 @@ static void groups(void)
     ARMCI_Group_free(&half);
 }
 
+/* A group that is freed while it is the default: the default is the world again. */
+static void freed_default(void)
+{
+    ARMCI_Group one, now, last;
+    int size = -1, rank, end = nproc - 1;
+
+    ARMCI_Group_create(1, &me, &one);
+    ARMCI_Group_set_default(&one);
+    ARMCI_Group_free(&one);
+    ARMCI_Group_get_default(&now);
+    ARMCI_Group_size(&now, &size);
+    CHECK_EQ(size, nproc);
+    ARMCI_Group_create(1, &end, &last);
+    CHECK_EQ(ARMCI_Group_rank(&last, &rank), me == end ? 0 : FAIL);
+    ARMCI_Group_free(&last);
+}
+
 /* The memory of devices is that of the host. */
 static void device_memory(void)
 {
@@ -280,6 +297,7 @@ int main(int argc, char **argv)
     local_memory();
     groups();
     no_group();
+    freed_default();
     device_memory();
     domains();
     /* ARMCI ends, and begins once more */

@@ -502,7 +502,8 @@ int ARMCI_Group_rank(ARMCI_Group *group, int *rank);
 void ARMCI_Group_size(ARMCI_Group *group, int *size);
 
 /** ARMCI_Group_set_default, _get_default, _get_world - the default group is the parent that
- * ARMCI_Group_create takes; at start it is the world. Groups are copied: a copy is not released. */
+ * ARMCI_Group_create takes; at start, and after the default group has been freed, it is the world.
+ * Groups are copied: a copy is not released. */
 void ARMCI_Group_set_default(ARMCI_Group *group);
 void ARMCI_Group_get_default(ARMCI_Group *group_out);
 void ARMCI_Group_get_world(ARMCI_Group *group_out);
