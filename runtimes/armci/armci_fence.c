@@ -63,6 +63,8 @@ void PARMCI_Fence(int proc)
     aq_armci_check_proc("ARMCI_Fence", proc);
     if (aq_armci.peers[proc].dirty)
         aq_armci_wait_all(proc);
+    else
+        aq_armci_serve();
     atomic_thread_fence(
         memory_order_seq_cst); /* stores to mapped memory become visible before what follows */
 }
@@ -72,6 +74,7 @@ void PARMCI_AllFence(void)
 {
     if (!aq_armci.running)
         return;
+    aq_armci_serve();
     while (aq_armci.ndirty > 0)
         aq_armci_wait_all(aq_armci.dirty[aq_armci.ndirty - 1]);
     atomic_thread_fence(memory_order_seq_cst); /* as in ARMCI_Fence */

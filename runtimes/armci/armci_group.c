@@ -2,7 +2,9 @@
  * armci_group.c - groups of processes: MPI communicators with tables of ranks.
  *
  * Only the members take part in making a group. A rank that is no member returns without waiting,
- * with a group that it is not in.
+ * with a group that it is not in. MPI makes communicators in calls that wait. So that no member
+ * waits in one while another member still needs it, for the answer to an accumulate for instance,
+ * the members meet first, in a wait that makes progress for other ranks.
  *
  * Owns      the world group and the default group. The scopes of a group: armci_scope.c
  * Threads   the program's
@@ -94,6 +96,7 @@ void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *group_out,
     free(members);
     if (group_out->rank < 0)
         return;
+    aq_armci_mpi_barrier_of(group_out->grp_to_abs, n, group_out->rank);
     MPI_Comm_group(parent->comm, &all);
     MPI_Group_incl(all, n, pid_list, &some);
     MPI_Comm_create_group(parent->comm, some, 0, &comm);
@@ -180,8 +183,10 @@ int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *gro
     const ARMCI_Group *of = aq_armci_group(parent);
     MPI_Comm comm = MPI_COMM_NULL;
 
-    if (of->rank >= 0)
+    if (of->rank >= 0) {
+        aq_armci_mpi_barrier(of->comm);
         MPI_Comm_split(of->comm, color < 0 ? MPI_UNDEFINED : color, key, &comm);
+    }
     if (comm == MPI_COMM_NULL)
         fill(group_out, comm, NULL, 0);
     else
@@ -198,6 +203,7 @@ int ARMCIX_Group_dup(ARMCI_Group *parent, ARMCI_Group *group_out)
         fill(group_out, MPI_COMM_NULL, NULL, 0);
         return FAIL;
     }
+    aq_armci_mpi_barrier(of->comm);
     MPI_Comm_dup(of->comm, &comm);
     from_comm(comm, group_out);
     return 0;

@@ -248,9 +248,20 @@ void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t *handle)
 
 /* --- waiting --- */
 
-int PARMCI_Wait(armci_hdl_t *handle)
+/* Returns the row of a handle, as find() does. A call that finds nothing to wait for makes progress
+ * for other ranks now and then. */
+static struct request *find_open(const armci_hdl_t *handle)
 {
     struct request *request = find(handle);
+
+    if (request == NULL || request->nparts == 0)
+        aq_armci_serve();
+    return request;
+}
+
+int PARMCI_Wait(armci_hdl_t *handle)
+{
+    struct request *request = find_open(handle);
 
     if (request == NULL)
         return 0;
@@ -265,7 +276,7 @@ AQ_ARMCI_TWIN(Wait);
 
 int PARMCI_Test(armci_hdl_t *handle)
 {
-    struct request *request = find(handle);
+    struct request *request = find_open(handle);
 
     if (request == NULL)
         return 0;
@@ -286,14 +297,14 @@ AQ_ARMCI_TWIN(Test);
 
 int PARMCI_WaitAll(void)
 {
-    finish(row_at(0));
+    finish(find_open(NULL));
     return 0;
 }
 AQ_ARMCI_TWIN(WaitAll);
 
 int PARMCI_WaitProc(int proc)
 {
-    struct request *request = row_at(0);
+    struct request *request = find_open(NULL);
 
     for (int i = request->nparts - 1; i >= 0; i--)
         if (request->parts[i].proc == proc)

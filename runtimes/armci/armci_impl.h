@@ -88,9 +88,10 @@ struct aq_armci_peer {
 };
 
 struct aq_armci_job {
-    bool started; /* Aqueduct runs: as long as ARMCI, or for ever if the job cannot be ended */
-    bool running; /* between ARMCI_Init and ARMCI_Finalize */
-    bool threads; /* threads of the library may communicate */
+    bool started;   /* Aqueduct runs: as long as ARMCI, or for ever if the job cannot be ended */
+    bool running;   /* between ARMCI_Init and ARMCI_Finalize */
+    bool threads;   /* threads of the library may communicate */
+    bool must_poll; /* no thread of Aqueduct serves other ranks: the program's calls do */
     int me, nproc;
     gex_TM_t tm;
     gex_AD_t ad_int, ad_long;
@@ -99,6 +100,7 @@ struct aq_armci_job {
     int ndirty;
     struct aq_armci_heap *heap; /* of the own segment */
     unsigned ticks;
+    unsigned quick;    /* calls that have looked at nothing but own memory, while must_poll */
     MPI_Comm comm;     /* the world of ARMCI; a duplicate of the program's communicator */
     MPI_Comm job_comm; /* another duplicate, for Aqueduct, as long as it runs */
 };
@@ -214,6 +216,15 @@ static inline void aq_armci_tick(void)
 {
     if (AQ_UNLIKELY((++aq_armci.ticks & AQ_ARMCI_TICKS) == 0))
         aq_armci_give_way();
+}
+
+/* Called by calls that often end at once and that programs repeat in loops: a mutex that is free, a
+ * fence with nothing to wait for. Without a service thread each 16th of them polls. */
+#define AQ_ARMCI_QUICK 15u
+static inline void aq_armci_serve(void)
+{
+    if (AQ_UNLIKELY(aq_armci.must_poll) && (++aq_armci.quick & AQ_ARMCI_QUICK) == 0)
+        gasnet_AMPoll();
 }
 
 /* Bytes. Longer copies go through Aqueduct, which chooses a copy function by length. */
@@ -419,6 +430,9 @@ bool aq_armci_gpc_is_function(void);
 /* MPI operations; while the rank waits it makes progress for other ranks. */
 void aq_armci_mpi_wait(MPI_Request *request);
 void aq_armci_mpi_barrier(MPI_Comm comm);
+/* A barrier of n ranks, of which the caller is members[self]. members has world ranks; no other
+ * rank takes part. */
+void aq_armci_mpi_barrier_of(const int *members, int n, int self);
 void aq_armci_mpi_allgather(const void *local, void *all, int bytes, MPI_Comm comm);
 /* Starts MPI, for threads as level says or more, if the program has not. */
 void aq_armci_mpi_start(int level, int *argc, char ***argv);

@@ -272,6 +272,7 @@ static void start_job(MPI_Comm comm)
     choose_settings();
     aq_armci_protocol_prepare();
     register_handlers(start_over(comm));
+    aq_armci.must_poll = gex_System_QueryHiddenAMConcurrencyLevel() == 0;
     attach_segment();
     find_peers();
     gex_AD_Create(&aq_armci.ad_int, aq_armci.tm, GEX_DT_I32, GEX_OP_FADD | GEX_OP_SWAP, 0);

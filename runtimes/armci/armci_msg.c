@@ -82,6 +82,7 @@ void aq_armci_mpi_wait(MPI_Request *request)
     int is_done = 0;
     unsigned step = 0;
 
+    aq_armci_serve();
     for (;;) {
         MPI_Test(request, &is_done, MPI_STATUS_IGNORE);
         if (is_done)
@@ -96,6 +97,21 @@ void aq_armci_mpi_barrier(MPI_Comm comm)
 
     MPI_Ibarrier(comm, &request);
     aq_armci_mpi_wait(&request);
+}
+
+/* A dissemination barrier. Its messages are the only ones of job_comm: Aqueduct uses the
+ * communicator at start and end, the program never. Two ranks come to their common barriers in the
+ * same order, and a rank sends another at most one message in each, so one tag is sufficient. */
+void aq_armci_mpi_barrier_of(const int *members, int n, int self)
+{
+    for (int distance = 1; distance < n; distance *= 2) {
+        MPI_Request in, out;
+
+        MPI_Irecv(NULL, 0, MPI_BYTE, members[(self + n - distance) % n], 0, aq_armci.job_comm, &in);
+        MPI_Isend(NULL, 0, MPI_BYTE, members[(self + distance) % n], 0, aq_armci.job_comm, &out);
+        aq_armci_mpi_wait(&in);
+        aq_armci_mpi_wait(&out);
+    }
 }
 
 void aq_armci_mpi_allgather(const void *local, void *all, int bytes, MPI_Comm comm)
@@ -211,6 +227,7 @@ static int receive(int tag, void *buf, int buflen, int *msglen, int from)
     unsigned step = 0;
 
     MPI_Irecv(buf, buflen, MPI_BYTE, from, tag, aq_armci_world_comm(), &request);
+    aq_armci_serve();
     for (;;) {
         MPI_Test(&request, &is_done, &status);
         if (is_done)

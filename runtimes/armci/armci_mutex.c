@@ -444,6 +444,8 @@ static void unlock(const char *call, struct armcix_mutex_hdl_s *set, int mutex, 
         aq_armci_fatal("%s: mutex %d of rank %d is not held by this rank", call, mutex, proc);
     if (next >= 0)
         gex_AM_RequestShort0(aq_armci.tm, (gex_Rank_t)next, AQ_ARMCI_HANDLE_HANDOFF, 0);
+    if (!aq_armci_gpc_is_function())
+        aq_armci_serve();
 }
 
 /* --- calls --- */
@@ -496,8 +498,10 @@ void PARMCI_Unlock(int mutex, int proc)
 {
     struct mutex *mapped = mapped_mutex(mutex, proc);
 
-    if (AQ_LIKELY(mapped != NULL && !aq_armci.peers[proc].dirty && try_give(mapped)))
+    if (AQ_LIKELY(mapped != NULL && !aq_armci.peers[proc].dirty && try_give(mapped))) {
+        aq_armci_serve(); /* a loop that locks unlocks, too */
         return;
+    }
     if (the_set == NULL && aq_armci.running && aq_armci.nproc == 1)
         return; /* as above */
     unlock("ARMCI_Unlock", the_set, mutex, proc);

@@ -16,6 +16,7 @@ int parmci_notify(int proc)
     aq_armci_check_proc("armci_notify", proc);
     peer = aq_armci_order_after(proc);
     peer->notify_sent++;
+    aq_armci_serve();
     if (aq_armci_is_local(
             peer)) /* release: a rank that reads the count reads what was put before */
         atomic_store_explicit(&peer->control->notified[aq_armci.me], peer->notify_sent,
@@ -38,6 +39,7 @@ int parmci_notify_wait(int proc, int *pval)
     peer = &aq_armci.peers[proc];
     count = &aq_armci.peers[aq_armci.me].control->notified[proc];
     peer->notify_waited++;
+    aq_armci_serve();
     /* acquire: pairs with the release, or the put, of the notification */
     while ((seen = atomic_load_explicit(count, memory_order_acquire)) < peer->notify_waited)
         aq_armci_pause(&step);

@@ -4,7 +4,8 @@
  *
  * They are made together with the group, since a rank outside of a scope does not take part in a
  * call on it. If all ranks of the group are in one domain, or each is in a domain of its own, no
- * communicator is made.
+ * communicator is made. Members come straight from the making of the group's communicator, so that
+ * none of them waits for anything else while others are in MPI's calls.
  *
  * Owns      an entry for the world and for each group that the caller is a member of, by the
  *           group's communicator: copies of a group share it

@@ -95,6 +95,11 @@ builds edges
 for conduit in smp udp mpi MPI; do
     check "edges, 3 ranks, $conduit" right $conduit 3 ./edges
 done
+builds polls
+check "ranks without a service thread, 3 ranks, mpi" right mpi 3 ./polls
+check "ranks without a service thread, 4 ranks on 2 hosts in name, mpi" \
+    right mpi 4 env GASNET_SUPERNODE_MAXSIZE=2 ./polls
+check "ranks without a service thread, udp" right udp 3 env GASNET_PROGRESS_THREAD=0 ./polls
 builds progress
 for conduit in smp udp; do
     check "progress, 2 ranks, $conduit" right $conduit 2 ./progress idle
