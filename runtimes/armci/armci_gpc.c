@@ -37,6 +37,7 @@ struct part {
 /* A call that this rank has made. */
 struct call {
     bool in_use;
+    bool is_dropped; /* under the mutex: the result is not stored */
     char *rhdr, *rdata;
     int32_t rhlen;
     uint32_t total;
@@ -304,7 +305,8 @@ static int take_call(const struct call *call)
 
 static void keep_result(struct call *call, const struct part *part, const char *bytes, size_t n)
 {
-    store_part(call->rhdr, (size_t)call->rhlen, call->rdata, part->offset, bytes, n);
+    if (!call->is_dropped)
+        store_part(call->rhdr, (size_t)call->rhlen, call->rdata, part->offset, bytes, n);
     call->got += (uint32_t)n;
     /* release: pairs with the acquire in ARMCI_Gpc_wait() and ARMCI_Gpc_test() */
     if (call->got == call->total)
@@ -320,6 +322,27 @@ void aq_armci_on_gpc_reply(gex_Token_t token, void *payload, size_t bytes)
     pthread_mutex_lock(&mutex);
     keep_result(calls[part.call], &part, (char *)payload + sizeof(part), bytes - sizeof(part));
     pthread_mutex_unlock(&mutex);
+}
+
+/* The buffers of these results may not exist any more. */
+static void drop_results(void)
+{
+    pthread_mutex_lock(&mutex);
+    for (int id = 0; id < ncalls; id++)
+        calls[id]->is_dropped = calls[id]->in_use;
+    pthread_mutex_unlock(&mutex);
+}
+
+void aq_armci_gpc_complete(void)
+{
+    drop_results();
+    for (int id = 0; id < ncalls; id++) {
+        if (!calls[id]->in_use)
+            continue;
+        GASNET_BLOCKUNTIL(atomic_load_explicit(
+            &calls[id]->is_done, memory_order_acquire)); /* pairs with keep_result() */
+        calls[id]->in_use = false;
+    }
 }
 
 static const char *what_is_wrong(int handle, int proc, const void *hdr, int hlen, const void *data,

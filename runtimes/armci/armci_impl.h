@@ -421,6 +421,9 @@ void aq_armci_scopes_end(void);
 MPI_Comm aq_armci_scope_comm(int scope, MPI_Comm comm);
 
 void aq_armci_mutexes_end(void);
+/* Completes the caller's calls of procedures that nobody has waited for, so that after a barrier
+ * none is under way; their results are dropped. end: afterwards. */
+void aq_armci_gpc_complete(void);
 void aq_armci_gpc_end(void);
 /* The mutex that ARMCI_Gpc_lock takes. */
 void aq_armci_gpc_mutex_start(void);

@@ -377,6 +377,7 @@ int PARMCI_Finalize(void)
 {
     if (!aq_armci.running)
         return 0;
+    aq_armci_gpc_complete();
     PARMCI_Barrier();
     aq_armci_gpc_end();
     aq_armci_mutexes_end();

@@ -109,6 +109,8 @@ builds procedures
 for conduit in smp udp mpi; do
     check "procedures, 3 ranks, $conduit" right $conduit 3 ./procedures threads
 done
+builds late
+check "procedures that nobody has waited for, udp" right udp 4 env AQ_UDP_FAULTS=drop=30%,seed=3 ./late
 # Every function that the headers declare is in both libraries, and nothing of the library is shown
 # that they do not declare.
 declared()

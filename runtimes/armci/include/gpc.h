@@ -64,7 +64,8 @@ void ARMCI_Gpc_release(int handle);
  * rhdr, rhlen, rdata, rdlen  where its result goes; 0 <= bytes < 65536 each. data and rdata may
  *                            be the same
  * nbh       NULL: the call returns with the result. Else it returns at once, and ARMCI_Gpc_wait or
- *           a successful ARMCI_Gpc_test of *nbh completes it; hdr and data may be reused at return
+ *           a successful ARMCI_Gpc_test of *nbh completes it; hdr and data may be reused at return.
+ *           ARMCI_Finalize completes the calls that are left, and stores no results of them
  * Returns   0; FAIL with a message: no such handle or rank, a length out of range, a buffer that is
  *           NULL. rhlen + rdlen of 0 ends the job
  */
