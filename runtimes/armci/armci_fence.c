@@ -9,6 +9,7 @@
 #include "armci_impl.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <time.h>
 
 #define PAUSE_SPINS  200  /* steps before a waiting rank yields its core at each step */
@@ -25,12 +26,25 @@ void aq_armci_mark(int proc)
     }
 }
 
+void aq_armci_keep_put(int proc, gex_Event_t event, void *owned)
+{
+    if (event == GEX_EVENT_INVALID) {
+        free(owned);
+        return;
+    }
+    aq_armci.peers[proc].put = event;
+    aq_armci.peers[proc].put_owned = owned;
+    aq_armci_mark(proc);
+}
+
 void aq_armci_wait_puts(int proc)
 {
     struct aq_armci_peer *peer = &aq_armci.peers[proc];
 
     gex_Event_Wait(peer->put);
     peer->put = GEX_EVENT_INVALID;
+    free(peer->put_owned);
+    peer->put_owned = NULL;
 }
 
 /* Removes proc from the list of dirty ranks. The search begins at the end, where ARMCI_AllFence

@@ -80,6 +80,7 @@ struct aq_armci_peer {
     size_t size;
     struct aq_armci_control *control; /* NULL: the peer's memory is not mapped */
     gex_Event_t put;                  /* of a blocking put that may not have arrived */
+    void *put_owned;                  /* memory that it uses; freed with the event */
     uint32_t acc_sent;                /* accumulate messages sent */
     _Atomic uint32_t acc_done;        /* accumulate messages acknowledged */
     bool dirty;                       /* the rank is in aq_armci.dirty */
@@ -194,6 +195,9 @@ static inline void aq_armci_note_operation(armci_hdl_t *handle)
 
 /* Marks proc as dirty: a fence must wait for operations on it. */
 void aq_armci_mark(int proc);
+/* Stores the event of a blocking put, for the next operation on proc, and memory that the put uses
+ * until it is complete. */
+void aq_armci_keep_put(int proc, gex_Event_t event, void *owned);
 /* wait_puts: waits until earlier blocking puts to proc have arrived. wait_all: also for accumulates
  * and chunks. */
 void aq_armci_wait_puts(int proc);

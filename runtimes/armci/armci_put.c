@@ -14,15 +14,6 @@
 
 #include <string.h>
 
-/* Stores the event of a blocking put, for the next operation on proc. */
-static void keep(int proc, gex_Event_t event)
-{
-    if (event == GEX_EVENT_INVALID)
-        return;
-    aq_armci.peers[proc].put = event;
-    aq_armci_mark(proc);
-}
-
 static void put_run(const struct aq_armci_section *section, int proc)
 {
     struct aq_armci_peer *peer = aq_armci_order_after(proc);
@@ -35,8 +26,11 @@ static void put_run(const struct aq_armci_section *section, int proc)
     if (!aq_armci_is_local(peer)
         && aq_armci_put_chunks(proc, section->dst, section->src, section->bytes))
         return;
-    keep(proc, gex_RMA_PutNB(aq_armci.tm, (gex_Rank_t)proc, aq_armci_owner(peer, section->dst),
-                             section->src, section->bytes, GEX_EVENT_NOW, 0));
+    aq_armci_keep_put(proc,
+                      gex_RMA_PutNB(aq_armci.tm, (gex_Rank_t)proc,
+                                    aq_armci_owner(peer, section->dst), section->src,
+                                    section->bytes, GEX_EVENT_NOW, 0),
+                      NULL);
 }
 
 /* Starts a put for each run. lc_opt says when the sources may be reused. */
@@ -82,7 +76,7 @@ int aq_armci_put_section(const struct aq_armci_section *section, int proc)
     if (section->levels == 0)
         put_run(section, proc);
     else
-        keep(proc, start_section(section, proc, true));
+        aq_armci_keep_put(proc, start_section(section, proc, true), NULL);
     return 0;
 }
 

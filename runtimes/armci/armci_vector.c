@@ -2,8 +2,9 @@
  * armci_vector.c - put and get in the vector format: lists of segments.
  *
  * Segments of mapped memory are copied one by one. Other segments go as one indexed transfer for
- * each descriptor. A non-blocking transfer works on copies of the lists, since the program may
- * change its lists when the call has returned.
+ * each descriptor; a blocking call starts those of all its descriptors and then waits, a put until
+ * its sources may be reused (as a put of a section does). A transfer that a call leaves under way
+ * works on copies of the lists, since the program may change its lists when the call has returned.
  *
  * Threads   the program's
  *
@@ -29,47 +30,80 @@ static void check_segments(const char *call, enum aq_armci_way way, const armci_
         aq_armci_check_range(call, remote[i], (size_t)giov->bytes, proc);
 }
 
-/* Starts the transfer of n segments. The lists stay unchanged until the event is complete. */
-static gex_Event_t start_segments(enum aq_armci_way way, void **src, void **dst, size_t n,
-                                  size_t bytes, int proc)
+/* Starts the transfers of len descriptors as one event. The lists stay unchanged until it is
+ * complete. flags: of puts. */
+static gex_Event_t start_lists(enum aq_armci_way way, const armci_giov_t *darr, int len, int proc,
+                               gex_Flags_t flags)
 {
-    AQ_ARMCI_COUNT(vector_calls, 1);
-    if (way == AQ_ARMCI_PUT)
-        return gex_VIS_IndexedPutNB(aq_armci.tm, (gex_Rank_t)proc, n, dst, bytes, n, src, bytes, 0);
-    return gex_VIS_IndexedGetNB(aq_armci.tm, n, dst, bytes, (gex_Rank_t)proc, n, src, bytes, 0);
+    gex_NBI_BeginAccessRegion(0);
+    for (const armci_giov_t *giov = darr; giov < darr + len; giov++) {
+        const size_t n = (size_t)giov->ptr_array_len, bytes = (size_t)giov->bytes;
+
+        if (way == AQ_ARMCI_PUT)
+            gex_VIS_IndexedPutNBI(aq_armci.tm, (gex_Rank_t)proc, n, giov->dst_ptr_array, bytes, n,
+                                  giov->src_ptr_array, bytes, flags);
+        else
+            gex_VIS_IndexedGetNBI(aq_armci.tm, n, giov->dst_ptr_array, bytes, (gex_Rank_t)proc, n,
+                                  giov->src_ptr_array, bytes, 0);
+    }
+    AQ_ARMCI_COUNT(vector_calls, len);
+    return gex_NBI_EndAccessRegion(0);
 }
 
-static void **copy_lists(const armci_giov_t *giov)
+/* Returns a copy of len descriptors and of their lists, in one block. */
+static armci_giov_t *copy_lists(const armci_giov_t *darr, int len)
 {
-    const size_t n = (size_t)giov->ptr_array_len;
-    void **lists = malloc(2 * n * sizeof(void *));
+    armci_giov_t *copy;
+    size_t total = 0;
+    void **list;
 
-    if (lists == NULL)
-        aq_armci_fatal("no memory for the addresses of %zu segments", n);
-    memcpy(lists, giov->src_ptr_array, n * sizeof(void *));
-    memcpy(lists + n, giov->dst_ptr_array, n * sizeof(void *));
-    return lists;
+    for (int i = 0; i < len; i++)
+        total += 2 * (size_t)darr[i].ptr_array_len;
+    copy = malloc((size_t)len * sizeof(*copy) + total * sizeof(void *));
+    if (copy == NULL)
+        aq_armci_fatal("no memory for the addresses of %zu segments", total / 2);
+    list = (void **)(void *)(copy + len);
+    for (int i = 0; i < len; i++) {
+        const size_t n = (size_t)darr[i].ptr_array_len;
+
+        copy[i] = darr[i];
+        copy[i].src_ptr_array = memcpy(list, darr[i].src_ptr_array, n * sizeof(void *));
+        copy[i].dst_ptr_array = memcpy(list + n, darr[i].dst_ptr_array, n * sizeof(void *));
+        list += 2 * n;
+    }
+    return copy;
+}
+
+/* Puts to a rank whose memory is not mapped. Returns when the sources may be reused. */
+static void put_lists(const armci_giov_t *darr, int len, int proc)
+{
+    armci_giov_t *copy = copy_lists(darr, len);
+    const gex_Event_t event = start_lists(AQ_ARMCI_PUT, copy, len, proc, GEX_FLAG_ENABLE_LEAF_LC);
+
+    if (event != GEX_EVENT_INVALID)
+        gex_Event_Wait(gex_Event_QueryLeaf(event, GEX_EC_LC));
+    aq_armci_keep_put(proc, event, copy);
 }
 
 static int vector_blocking(const char *call, enum aq_armci_way way, const armci_giov_t *darr,
                            int len, int proc)
 {
     const int rc = aq_armci_check_giov(call, darr, len, proc);
-    struct aq_armci_peer *peer;
+    bool is_local;
 
     if (rc != 0)
         return rc;
     aq_armci_tick();
-    peer = aq_armci_order_after(proc);
+    is_local = aq_armci_is_local(aq_armci_order_after(proc));
     for (int i = 0; i < len; i++) {
         check_segments(call, way, &darr[i], proc);
-        if (aq_armci_is_local(peer))
+        if (is_local)
             copy_segments(&darr[i]);
-        else
-            gex_Event_Wait(start_segments(way, darr[i].src_ptr_array, darr[i].dst_ptr_array,
-                                          (size_t)darr[i].ptr_array_len, (size_t)darr[i].bytes,
-                                          proc));
     }
+    if (!is_local && way == AQ_ARMCI_PUT)
+        put_lists(darr, len, proc);
+    else if (!is_local)
+        gex_Event_Wait(start_lists(way, darr, len, proc, 0));
     return 0;
 }
 
@@ -89,26 +123,24 @@ static int vector_nb(const char *call, enum aq_armci_way way, const armci_giov_t
 {
     struct aq_armci_batch *batch = aq_armci_batch_of(handle);
     const int rc = aq_armci_check_giov(call, darr, len, proc);
-    struct aq_armci_peer *peer;
+    bool is_local;
 
     if (rc != 0)
         return rc;
-    peer = aq_armci_order_after(proc);
+    is_local = aq_armci_is_local(aq_armci_order_after(proc));
     for (int i = 0; i < len; i++) {
         check_segments(call, way, &darr[i], proc);
-        if (batch != NULL) {
+        if (batch != NULL)
             batch_segments(handle, batch, way, &darr[i], proc);
-        } else if (aq_armci_is_local(peer)) {
+        else if (is_local)
             copy_segments(&darr[i]);
-            aq_armci_note_operation(handle);
-        } else {
-            const size_t n = (size_t)darr[i].ptr_array_len;
-            void **lists = copy_lists(&darr[i]);
+    }
+    if (batch == NULL && is_local) {
+        aq_armci_note_operation(handle);
+    } else if (batch == NULL) {
+        armci_giov_t *copy = copy_lists(darr, len);
 
-            aq_armci_attach(handle, proc,
-                            start_segments(way, lists, lists + n, n, (size_t)darr[i].bytes, proc),
-                            lists);
-        }
+        aq_armci_attach(handle, proc, start_lists(way, copy, len, proc, 0), copy);
     }
     return 0;
 }

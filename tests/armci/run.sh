@@ -100,6 +100,8 @@ check "ranks without a service thread, 3 ranks, mpi" right mpi 3 ./polls
 check "ranks without a service thread, 4 ranks on 2 hosts in name, mpi" \
     right mpi 4 env GASNET_SUPERNODE_MAXSIZE=2 ./polls
 check "ranks without a service thread, udp" right udp 3 env GASNET_PROGRESS_THREAD=0 ./polls
+builds vectors
+check "descriptors of a vector call at once, udp" right udp 2 env AQ_UDP_FAULTS=delay=3ms ./vectors
 builds progress
 for conduit in smp udp; do
     check "progress, 2 ranks, $conduit" right $conduit 2 ./progress idle

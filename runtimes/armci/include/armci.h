@@ -285,8 +285,9 @@ ARMCI_BOTH_(int, AccS, (int op, void *scale, ARMCI_STRIDED_ARGS_));
 
 /**
  * ARMCI_PutV, ARMCI_GetV, ARMCI_AccV - the same for lists of segments.
- * darr, len len descriptors, at least 1. The arrays may be reused when the call returns
- * op, scale as for ARMCI_Acc
+ * darr, len len descriptors, at least 1, all under way at once. The arrays may be reused when the
+ *           call returns
+ * op, scale as for ARMCI_AccS, with segments for runs
  * Returns   0; FAIL: darr (or scale) is NULL, or len less than 1; FAIL2: an array of a descriptor
  *           is NULL; FAIL3: its bytes are less than 1; FAIL4: its ptr_array_len is less than 1;
  *           FAIL5: no such rank
