@@ -2,7 +2,8 @@
  * armci_check.c - the checks of a debug build: the remote range of a transfer lies in one
  * allocation of the target, and the rank exists.
  *
- * Owns      in each segment, the list of the allocations that other ranks may reach
+ * Owns      in each segment, the list of the allocations that other ranks may reach: a table in the
+ *           owner's heap, which doubles when it is full
  * Threads   the list has a lock. The owner's program thread writes; ranks that map the segment and
  *           the owner's handler read
  * Wire      CHECK(address, bytes) -> CHECK_REPLY(1 if the range lies in one allocation, else 0)
@@ -13,6 +14,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #if AQ_ARMCI_CHECKS
 
@@ -23,17 +25,50 @@ static struct aq_armci_notes *notes_of(const struct aq_armci_peer *peer)
     return &peer->control->notes;
 }
 
+static struct aq_armci_note *table_of(const struct aq_armci_peer *peer)
+{
+    return (struct aq_armci_note *)(void *)(peer->base + notes_of(peer)->table);
+}
+
+/* Makes space for twice as many allocations. The heap is used without the lock: it may run
+ * handlers, which take the lock. */
+static void grow(const struct aq_armci_peer *self, struct aq_armci_notes *notes)
+{
+    const uint32_t capacity = notes->capacity == 0 ? 1024 : 2 * notes->capacity;
+    struct aq_armci_note *longer = aq_armci_heap_alloc(aq_armci.heap, capacity * sizeof(*longer));
+    struct aq_armci_note *old = notes->capacity == 0 ? NULL : table_of(self);
+
+    if (longer == NULL) {
+        fprintf(stderr,
+                "ARMCI: rank %d: no memory for a list of %u allocations: ranges of this rank are "
+                "not checked from now on\n",
+                aq_armci.me, capacity);
+        notes->is_off = 1;
+        return;
+    }
+    aq_armci_lock_take(&notes->lock);
+    if (old != NULL)
+        memcpy(longer, old, notes->count * sizeof(*longer));
+    notes->table = (uint64_t)((char *)longer - self->base);
+    notes->capacity = capacity;
+    aq_armci_lock_give(&notes->lock);
+    if (old != NULL)
+        aq_armci_heap_free(aq_armci.heap, old);
+}
+
+/* Only the owner's program thread changes the list. */
 void aq_armci_note_memory(void *ptr, size_t bytes)
 {
     const struct aq_armci_peer *self = &aq_armci.peers[aq_armci.me];
     struct aq_armci_notes *notes = notes_of(self);
 
+    if (notes->count == notes->capacity && !notes->is_off)
+        grow(self, notes);
+    if (notes->is_off)
+        return;
     aq_armci_lock_take(&notes->lock);
-    if (notes->count < AQ_ARMCI_MAX_NOTES)
-        notes->note[notes->count++] =
-            (struct aq_armci_note){ (uint64_t)((char *)ptr - self->base), bytes };
-    else
-        notes->overflow = 1;
+    table_of(self)[notes->count++] =
+        (struct aq_armci_note){ (uint64_t)((char *)ptr - self->base), bytes };
     aq_armci_lock_give(&notes->lock);
 }
 
@@ -42,46 +77,49 @@ void aq_armci_unnote_memory(const void *ptr)
     const struct aq_armci_peer *self = &aq_armci.peers[aq_armci.me];
     const uint64_t offset = (uint64_t)((const char *)ptr - self->base);
     struct aq_armci_notes *notes = notes_of(self);
+    struct aq_armci_note *note;
 
     aq_armci_lock_take(&notes->lock);
+    note = table_of(self);
     for (uint32_t i = 0; i < notes->count; i++) {
-        if (notes->note[i].offset == offset) {
-            notes->note[i] = notes->note[--notes->count];
+        if (note[i].offset == offset) {
+            note[i] = note[--notes->count];
             break;
         }
     }
     aq_armci_lock_give(&notes->lock);
 }
 
+/* The table goes back with the heap. */
 void aq_armci_unnote_all(void)
 {
     struct aq_armci_notes *notes = notes_of(&aq_armci.peers[aq_armci.me]);
 
     aq_armci_lock_take(&notes->lock);
-    notes->count = notes->overflow = 0;
+    notes->count = notes->capacity = notes->is_off = 0;
     aq_armci_lock_give(&notes->lock);
 }
 
-/* True if the range lies in one allocation, or if the list has overflowed. */
-static bool is_noted(struct aq_armci_notes *notes, uint64_t offset, uint64_t bytes)
+/* True if the range lies in one allocation, or if the list is off. */
+static bool is_noted(const struct aq_armci_peer *peer, uint64_t offset, uint64_t bytes)
 {
+    struct aq_armci_notes *notes = notes_of(peer);
+    const struct aq_armci_note *note;
     bool found;
 
     aq_armci_lock_take(&notes->lock);
-    found = notes->overflow != 0;
-    for (uint32_t i = 0; i < notes->count && !found; i++) {
-        const struct aq_armci_note *note = &notes->note[i];
-
-        found = offset >= note->offset && offset - note->offset <= note->bytes
-                && bytes <= note->bytes - (offset - note->offset);
-    }
+    found = notes->is_off != 0;
+    note = table_of(peer);
+    for (uint32_t i = 0; i < notes->count && !found; i++)
+        found = offset >= note[i].offset && offset - note[i].offset <= note[i].bytes
+                && bytes <= note[i].bytes - (offset - note[i].offset);
     aq_armci_lock_give(&notes->lock);
     return found;
 }
 
 static bool is_local_noted(const struct aq_armci_peer *peer, const void *ptr, size_t bytes)
 {
-    return is_noted(notes_of(peer), (uint64_t)((const char *)ptr - peer->base), bytes);
+    return is_noted(peer, (uint64_t)((const char *)ptr - peer->base), bytes);
 }
 
 static gex_AM_Arg_t high_word(uint64_t word)

@@ -54,15 +54,14 @@
 #endif
 
 /* Debug builds: the allocations of a rank that other ranks may reach. */
-#define AQ_ARMCI_MAX_NOTES 8192
 struct aq_armci_note {
     uint64_t offset, bytes; /* in its segment */
 };
 struct aq_armci_notes {
     struct aq_armci_lock lock;
-    uint32_t count;
-    uint32_t overflow; /* 1: there were more allocations than entries */
-    struct aq_armci_note note[AQ_ARMCI_MAX_NOTES];
+    uint32_t count, capacity;
+    uint32_t is_off; /* 1: there was no memory for the list */
+    uint64_t table;  /* offset of the list in the segment */
 };
 
 /* The beginning of each segment: words that other ranks reach by address. */

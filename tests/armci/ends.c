@@ -31,6 +31,35 @@ static int no_rank(void *ptr)
     return bad;
 }
 
+/* Allocations that other ranks may reach. The last of them is one, the byte behind it is not. */
+static void have_many(int n)
+{
+    armci_meminfo_t info;
+    char byte = 1;
+
+    for (int i = 0; i < n; i++)
+        ARMCI_Memget(1, &info, 0);
+    ARMCI_Put(&byte, info.armci_addr, 1, me);
+}
+
+/* A rank that does not exist in a call that has no code for it. Returns 0 if the way is another. */
+static int no_such_rank(const char *way)
+{
+    if (strcmp(way, "rank") == 0)
+        ARMCI_Fence(nproc);
+    else if (strcmp(way, "lock-rank") == 0)
+        ARMCI_Lock(0, nproc);
+    else if (strcmp(way, "unlock-rank") == 0)
+        ARMCI_Unlock(0, -1);
+    else if (strcmp(way, "notify-rank") == 0)
+        armci_notify(nproc);
+    else if (strcmp(way, "wait-rank") == 0)
+        armci_notify_wait(-1, NULL);
+    else
+        return 0;
+    return 1;
+}
+
 /* What a debug build notices. */
 static void broken_rule(const char *way, void **base)
 {
@@ -58,6 +87,9 @@ static void broken_rule(const char *way, void **base)
         ARMCI_NbGetV(&vector, 1, 0, &handle);
     } else if (strcmp(way, "put-value") == 0) {
         ARMCI_PutValueLong(1, remote[0], 0);
+    } else if (strcmp(way, "many") == 0) {
+        have_many(10000);
+        ARMCI_Put(&value, (char *)base[0] + 64, 4, 0);
     } else if (strcmp(way, "no-rank") == 0) {
         exit(no_rank(base[0]) == 0 ? 3 : 4);
     }
@@ -160,8 +192,6 @@ int main(int argc, char **argv)
             raise(SIGKILL);
         else if (strcmp(way, "error") == 0)
             ARMCI_Error("enough of this", 7);
-        else if (strcmp(way, "rank") == 0)
-            ARMCI_Fence(nproc);
         else if (strcmp(way, "mutex") == 0)
             ARMCI_Lock(0, 0);
         else if (strcmp(way, "operation") == 0)
@@ -170,7 +200,7 @@ int main(int argc, char **argv)
             ARMCI_GetValueInt(base[0], nproc);
         else if (strcmp(way, "assertion") == 0)
             dassert(1, me < 0);
-        else
+        else if (!no_such_rank(way))
             broken_rule(way, base);
     }
     if (strcmp(way, "unlock") == 0) {

@@ -25,6 +25,19 @@ handle_anew()
         'rank 2: ARMCI_INIT_HANDLE: the handle at .* has operations under way'
 }
 
+# In every build these end the job.
+wrong_ranks()
+{
+    check "a rank that does not exist, ARMCI_Lock, $ends_on" ends lock-rank 1 \
+        'rank 2: ARMCI_Lock: there is no rank 3; there are 0 to 2'
+    check "a rank that does not exist, ARMCI_Unlock, $ends_on" ends unlock-rank 1 \
+        'rank 2: ARMCI_Unlock: there is no rank -1; there are 0 to 2'
+    check "a rank that does not exist, armci_notify, $ends_on" ends notify-rank 1 \
+        'rank 2: armci_notify: there is no rank 3; there are 0 to 2'
+    check "a rank that does not exist, armci_notify_wait, $ends_on" ends wait-rank 1 \
+        'rank 2: armci_notify_wait: there is no rank -1; there are 0 to 2'
+}
+
 broken_rules()
 {
     check "an address outside, $ends_on" ends outside 1 \
@@ -39,6 +52,8 @@ broken_rules()
         'rank 2: ARMCI_PutValueLong: \[.*, +8) is not inside one allocation of rank 0'
     check "memory that is not for others, $ends_on" ends freed 1 \
         'rank 2: ARMCI_Acc: \[.*, +4) is not inside one allocation of rank 2'
+    check "an address outside of many allocations, $ends_on" ends many 1 \
+        'rank 2: ARMCI_Put: \[.*, +4) is not inside one allocation of rank 0'
     check "a mutex that another holds, $ends_on" ends unlock 1 \
         'rank 2: ARMCI_Unlock: mutex 0 of rank 0 is not held by this rank'
     check "a rank that does not exist in a transfer, $ends_on" no_ranks

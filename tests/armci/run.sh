@@ -178,6 +178,9 @@ check "an operation that does not exist" ends operation 1 'ARMCI_Rmw: 5 is no op
 check "the value of a rank that does not exist" ends value 1 \
     'ARMCI_GetValueInt: there is no rank 3; there are 0 to 2'
 check "a failed assertion" ends assertion - 'assertion failed: me < 0'
+ends_on=smp
+wrong_ranks
+unset ends_on
 builds codes
 check "a failed assertion whose code is 256" status assertion 1 '^code 256'
 check "dassertp" status printed 255 '^of 0'

@@ -91,10 +91,11 @@ for way in put_buffered get_buffered get_assisted; do
 done
 # asan has the checks of a debug build
 if [ $kind = address ]; then
-    ends_on=smp
-    handle_anew # there operations are complete at return
     ends_on=udp
     broken_rules
+    ends_on=smp # there operations are complete at return, and mutexes are taken without a message
+    broken_rules
+    wrong_ranks
 fi
 check "no process is left" tap_gone
 tap_end
