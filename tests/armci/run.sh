@@ -25,8 +25,10 @@ status()
 
 # builds NAME: with the shared library
 # shellcheck disable=SC2046
+programs=
 builds()
 {
+    programs="$programs $1"
     check "$1 builds" "$MPICC" -O1 -g -Wall -Wextra -Werror "$1.c" -o "$1" \
         $(pkg --cflags --libs armci) \
         -Wl,-rpath,"$tree/lib" -lpthread
@@ -113,6 +115,8 @@ for conduit in smp udp mpi; do
 done
 builds late
 check "procedures that nobody has waited for, udp" right udp 4 env AQ_UDP_FAULTS=drop=30%,seed=3 ./late
+builds calls
+check "calls of no other program" right smp 2 ./calls
 # Every function that the headers declare is in both libraries, and nothing of the library is shown
 # that they do not declare.
 declared()
@@ -127,6 +131,17 @@ declared()
         ! comm -23 declared archived | grep . && ! grep -E '^(aq_|gex_|gasnet)' shown
 }
 check "what is declared is there" declared
+# used: the programs call every function that libarmci.so shows, by one of its names
+used()
+{
+    for program in $programs; do nm -D --undefined-only "$program"; done | sed 's/.* //; s/@.*//' | sort -u >called
+    nm -D --defined-only "$tree/lib/libarmci.so" | sed -n 's/ [TW] / /p' | sort |
+        awk 'NR == FNR { called[$1]; next } { names[$1] = names[$1] " " $2 } $2 in called { good[$1] }
+            END { for (at in names) if (!(at in good)) print "not called:" names[at] }' called - >missing
+    wc -l called
+    cat missing
+    [ "$(wc -l <called)" -gt 200 ] && [ ! -s missing ]
+}
 for header in armci armcix gpc iterator message mp3 parmci; do
     echo "#include <$header.h>"
 done >all.cc
@@ -141,6 +156,22 @@ check "twins" right smp 2 ./twins
 check "twins builds with the archive" "$MPICC" twins.c -o twins-static -I"$tree/include" \
     "$tree/lib/libarmci.a" $(libs_of_archive)
 check "twins, with the archive" right smp 2 ./twins-static
+# No object of the archive refers to a name that a program may define: the relocations tell, also those within an object
+no_twin_is_used()
+{
+    nm "$tree/lib/libarmci.a" 2>/dev/null | sed -n 's/.* W \(ARMCI_.*\|armci_.*\)/\1/p' | sort -u >weak
+    readelf -rW "$tree/lib/libarmci.a" 2>/dev/null | grep -v '^File:' |
+        grep -oE '\b(ARMCI_|armci_)[A-Za-z0-9_]+' | sort -u >referred
+    wc -l weak referred
+    [ "$(wc -l <weak)" -gt 60 ] && grep -q '^armci_msg_abort$' referred && ! comm -12 weak referred | grep .
+}
+check "the library uses no name that a program may define" no_twin_is_used
+builds layer
+check "a message layer of the program's, shared" right smp 2 ./layer
+# shellcheck disable=SC2046
+check "layer builds with the archive" "$MPICC" layer.c -o layer-static -I"$tree/include" \
+    "$tree/lib/libarmci.a" $(libs_of_archive)
+check "a message layer of the program's, with the archive" right smp 2 ./layer-static
 
 builds parts
 for conduit in smp udp mpi; do
@@ -182,6 +213,7 @@ ends_on=smp
 wrong_ranks
 unset ends_on
 builds codes
+check "every function is called" used
 check "a failed assertion whose code is 256" status assertion 1 '^code 256'
 check "dassertp" status printed 255 '^of 0'
 check "dassert1" status value 8 '^value 8'
