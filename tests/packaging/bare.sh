@@ -5,7 +5,8 @@
 #
 #   bare.sh [--as root|user]... [ARGUMENT of ./check]...
 #
-# The Debian is debootstrap's smallest, in a folder of its own, which is the root of a mount and a
+# The Debian is debootstrap's smallest, a fresh copy for each user, so that ./demo and ./check install
+# what is missing each time, once as root and once by sudo. The copy is the root of a mount and a
 # process name space; the network is the machine's, and so are apt's sources, proxies and
 # certificates. Needs root, debootstrap and a mirror; AQ_SRC is the source folder, a git checkout.
 # BARE_SUITE names another Debian.
@@ -26,7 +27,7 @@ while [ "${1:-}" = --as ]; do
 done
 users=${users:-root user}
 . "$AQ_SRC/build-aux/tap.sh"
-root=$work/root
+root=$work/fresh # then the user's copy
 suite=${BARE_SUITE:-bookworm}
 demo_bound=240 # seconds of ./demo, longer by as much as this machine compiles more slowly than a usual one
 
@@ -97,22 +98,34 @@ as()
     fi
 }
 
+# fresh_debian USER: what both have at the start: git, and sudo for the user
+fresh_debian()
+{
+    root=$work/$1
+    cp -a "$work/fresh" "$root" || return 1
+    inside 'apt-get update && apt-get install -y --no-install-recommends git ca-certificates' || return 1
+    [ "$1" != user ] ||
+        inside 'apt-get install -y --no-install-recommends sudo && useradd -m user &&
+            echo "user ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/user'
+}
+
+# installed SELF FILE: SELF says in the file that it installed packages, as this user has to
+installed()
+{
+    by=
+    [ "$user" = root ] || by='sudo '
+    grep -q "^$1: installing what is missing: ${by}apt-get install" "$2"
+}
+
 ends_with_all_passed() { tail -n 1 "$1" | grep -q '^[0-9]* passed, 0 failed, '; }
 
 make_debian >"$work/out" 2>&1
 result $? "a bare Debian ($suite)" "$work/out"
-inside 'apt-get update && apt-get install -y --no-install-recommends git ca-certificates' >"$work/out" 2>&1
-result $? "git comes as the README says" "$work/out"
-case $users in
-*user*)
-    inside 'apt-get install -y --no-install-recommends sudo && useradd -m user &&
-            echo "user ALL=(ALL) NOPASSWD: ALL" >/etc/sudoers.d/user' >"$work/out" 2>&1
-    result $? "a user with sudo" "$work/out"
-    ;;
-esac
 for user in $users; do
     home=/root
     [ "$user" = root ] || home=/home/user
+    fresh_debian "$user" >"$work/out" 2>&1
+    result $? "$user: a fresh one, with git as the README says" "$work/out"
     inside "git clone -q /srv/aqueduct.git $home/aqueduct && chown -R $user: $home && chmod 700 $home" >"$work/out" 2>&1
     result $? "$user: a clone that nobody else may enter" "$work/out"
     began=$(date +%s)
@@ -122,8 +135,12 @@ for user in $users; do
     most=$(as "$user" sh tests/packaging/slowness.sh | awk -v bound=$demo_bound '{ print int(bound * $2) }')
     [ "$took" -le "${most:-0}" ] || status=1
     result $status "$user: ./demo in $took s, at most ${most:-unknown} s" "$work/out"
+    installed demo "$work/out"
+    result $? "$user: it installed what it needs" "$work/out"
     as "$user" ./check "$@" >"$work/out" 2>&1 && ends_with_all_passed "$work/out"
     result $? "$user: ./check $*: $(tail -n 1 "$work/out")" "$work/out"
-    inside "rm -rf $home/aqueduct"
+    installed check "$work/out"
+    result $? "$user: it installed what it needs" "$work/out"
+    rm -rf "$root"
 done
 tap_end
