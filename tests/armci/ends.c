@@ -31,7 +31,7 @@ static int no_rank(void *ptr)
     return bad;
 }
 
-/* Allocations that other ranks may reach. The last of them is one, the byte behind it is not. */
+/* Allocations of the caller of one byte each. The last of them may be reached, too. */
 static void have_many(int n)
 {
     armci_meminfo_t info;
@@ -89,7 +89,7 @@ static void broken_rule(const char *way, void **base)
         ARMCI_PutValueLong(1, remote[0], 0);
     } else if (strcmp(way, "many") == 0) {
         have_many(10000);
-        ARMCI_Put(&value, (char *)base[0] + 64, 4, 0);
+        ARMCI_Put(&value, (char *)base[me] + 64, 4, me);
     } else if (strcmp(way, "no-rank") == 0) {
         exit(no_rank(base[0]) == 0 ? 3 : 4);
     }

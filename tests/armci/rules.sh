@@ -53,7 +53,7 @@ broken_rules()
     check "memory that is not for others, $ends_on" ends freed 1 \
         'rank 2: ARMCI_Acc: \[.*, +4) is not inside one allocation of rank 2'
     check "an address outside of many allocations, $ends_on" ends many 1 \
-        'rank 2: ARMCI_Put: \[.*, +4) is not inside one allocation of rank 0'
+        'rank 2: ARMCI_Put: \[.*, +4) is not inside one allocation of rank 2'
     check "a mutex that another holds, $ends_on" ends unlock 1 \
         'rank 2: ARMCI_Unlock: mutex 0 of rank 0 is not held by this rank'
     check "a rank that does not exist in a transfer, $ends_on" no_ranks

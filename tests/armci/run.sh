@@ -12,6 +12,11 @@ cp "$AQ_SRC"/tests/armci/*.c "$AQ_SRC"/tests/armci/*.h "$work" || exit 1
 cd "$work" || exit 1
 libs_of_archive() { sed -n "s/^Libs.private: //p" "$tree/lib/pkgconfig/armci.pc"; }
 
+is_debug()
+{
+    grep -q 'define GASNET_DEBUG 1' "$tree"/include/gasnet_config.h 2>/dev/null || [ "${AQ_DEBUG_NAME:-}" = GASNET_DEBUG ]
+}
+
 # status WAY STATUS [WORDS]: what codes ends with, and says. One rank without mpirun, which returns
 # 1 for many a 0
 status()
@@ -103,7 +108,11 @@ check "ranks without a service thread, 4 ranks on 2 hosts in name, mpi" \
     right mpi 4 env GASNET_SUPERNODE_MAXSIZE=2 ./polls
 check "ranks without a service thread, udp" right udp 3 env GASNET_PROGRESS_THREAD=0 ./polls
 builds vectors
-check "descriptors of a vector call at once, udp" right udp 2 env AQ_UDP_FAULTS=delay=3ms ./vectors
+if is_debug; then
+    skip "descriptors of a vector call at once, udp" "the check of a range waits for an answer"
+else
+    check "descriptors of a vector call at once, udp" right udp 2 env AQ_UDP_FAULTS=delay=3ms ./vectors
+fi
 builds progress
 for conduit in smp udp; do
     check "progress, 2 ranks, $conduit" right $conduit 2 ./progress idle
@@ -223,7 +232,7 @@ check "armci_msg_abort(0) before ARMCI_Init" status before 1
 check "ARMCI_Error after MPI_Finalize" status after 9
 check "ARMCI_Init_thread starts MPI for threads" status threads 0
 check "ARMCI_Init_thread where MPI has no threads" status no-threads 0
-if grep -q 'define GASNET_DEBUG 1' "$tree"/include/gasnet_config.h 2>/dev/null || [ "${AQ_DEBUG_NAME:-}" = GASNET_DEBUG ]; then
+if is_debug; then
     for ends_on in smp udp; do
         broken_rules
     done
