@@ -30,6 +30,7 @@
 /* polls that find the lock taken before one of them yields the core */
 #define AQ_IN_YIELD       4u
 #define AQ_IN_RECLAIM     16u   /* polls between two tests of outstanding sends */
+#define AQ_IN_PENDING     16u   /* sends whose buffers are not left to pile up under load */
 #define AQ_IN_ROUND_ROBIN 1024u /* polls between two tests of every slot, even under load */
 
 /* The result of a poll. */
@@ -179,12 +180,14 @@ static __attribute__((noinline)) bool aq_mpi_in_idle(struct aq_mpi_am *am, unsig
 }
 
 /* Does the same under load, when no poll is idle: completes sends and receives, and tests the slots
- * behind an incomplete packet. */
+ * behind an incomplete packet. Buffers that come back soon are still in the cache. */
 static __attribute__((noinline)) bool aq_mpi_in_round_robin(struct aq_mpi_am *am, unsigned channels,
                                                             struct aq_mpi_found *found)
 {
     if (am->zcopy != 0 || am->coming[AQ_MPI_REPLY] + am->coming[AQ_MPI_REQUEST] != 0)
         aq_mpi_am_reclaim(am);
+    while (am->lib->pending() >= AQ_IN_PENDING && aq_mpi_am_reclaim(am))
+        continue;
     channels &= 1u << am->polls
                           / AQ_IN_ROUND_ROBIN
                           /* round robin: one channel may always have something */
