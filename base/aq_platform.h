@@ -40,10 +40,10 @@ static inline bool aq_cpu_has_wide(void)
     return __builtin_cpu_supports("avx2") != 0;
 }
 
-/* What is fastest differs between makers; nothing else may depend on this. */
-static inline bool aq_cpu_is_amd(void)
+/* AMD's from Zen 4 on, which have vectors of 64 bytes. Only what is fastest may depend on this. */
+static inline bool aq_cpu_is_zen4(void)
 {
-    return __builtin_cpu_is("amd") != 0;
+    return __builtin_cpu_is("amd") != 0 && __builtin_cpu_supports("avx512f") != 0;
 }
 #else
 #define AQ_TARGET_WIDE
@@ -52,7 +52,7 @@ static inline bool aq_cpu_has_wide(void)
     return false;
 }
 
-static inline bool aq_cpu_is_amd(void)
+static inline bool aq_cpu_is_zen4(void)
 {
     return false;
 }

@@ -39,14 +39,14 @@ AQ_VIS_LOOP void aq_vis_copy_of(char *dst, const char *src, const size_t size)
 }
 
 /* The lines that a later element of a long row will write, asked for in time: what Intel's
- * processors prefetch by themselves does not keep up; AMD's do, and lose up to 40 percent by it.
+ * processors prefetch by themselves does not keep up; Zen 5 does, and loses up to 40 percent by it.
  * Never beyond the row: another core may be writing there. */
 #define AQ_VIS_AHEAD 16
 
 /* Are elements of this size so many that lines are asked for? */
 AQ_VIS_LOOP bool aq_vis_is_long_row(size_t n, const size_t size)
 {
-    return n >= (size < 64 ? 64 : 128) && !aq_cpu_is_amd();
+    return n >= (size < 64 ? 64 : 128) && !aq_cpu_is_zen4();
 }
 
 AQ_VIS_LOOP void aq_vis_prefetch(const char *dst, ptrdiff_t ds, const size_t size)
@@ -142,10 +142,10 @@ AQ_VIS_LOOP void aq_vis_row_runs(char *dst, ptrdiff_t ds, const char *src, ptrdi
 }
 
 /* Runs of more than a line that are too short for a call each: copied by whole lines, and the last
- * line once more from the end. The C library copies by vectors of 64 bytes on AMD's processors. */
-#define AQ_VIS_CALL          1024
-#define AQ_VIS_CALL_WIDE     8192
-#define AQ_VIS_CALL_WIDE_AMD 2048
+ * line once more from the end. From Zen 4 on the C library copies by vectors of 64 bytes. */
+#define AQ_VIS_CALL      1024
+#define AQ_VIS_CALL_WIDE 8192
+#define AQ_VIS_CALL_ZEN4 2048
 
 AQ_VIS_LOOP void aq_vis_row_lines(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n,
                                   size_t size)
@@ -289,7 +289,7 @@ AQ_VIS_LOOP void aq_vis_copy_records(const struct aq_vis_shape *shape, size_t ca
 
 static AQ_TARGET_WIDE void aq_vis_copy_wide(const struct aq_vis_shape *shape)
 {
-    aq_vis_copy_records(shape, aq_cpu_is_amd() ? AQ_VIS_CALL_WIDE_AMD : AQ_VIS_CALL_WIDE);
+    aq_vis_copy_records(shape, aq_cpu_is_zen4() ? AQ_VIS_CALL_ZEN4 : AQ_VIS_CALL_WIDE);
 }
 
 static void aq_vis_copy_narrow(const struct aq_vis_shape *shape)

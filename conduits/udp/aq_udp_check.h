@@ -2,17 +2,15 @@
  * aq_udp_check.h - decides whether a peer is lost, from what the network reports about it.
  *
  * Anybody can forge the network's notes ("port unreachable", "host unreachable"), and a true note
- * may be about an outage of one second. A note therefore only starts a check: each second a control
- * datagram probes the peer, which answers when it polls. A note is verified if it quotes a probe
- * with its keyed hash, which shows that the probe was refused. Each probe counts once. A probe that
- * draws no note within AQ_UDP_NOTE_NS has been delivered, so two of them in succession end the
- * check; one note may be missing, because hosts limit how often they refuse. A peer is lost if
- * verified notes follow each other for a bounded time, more than two for each one that is missing,
- * while nothing arrives from the peer. A peer that computes and does not answer is not lost: its
- * host accepts our datagrams silently.
+ * may be about an outage of one second. A note therefore only starts a check: control datagrams
+ * probe the peer, which answers them when it polls. A note is verified if it quotes one of these
+ * probes with its keyed hash, which shows that the probe was refused. Each probe counts once. A
+ * peer is lost if verified notes arrive for a bounded time without a gap while nothing arrives from
+ * the peer. A peer that computes and does not answer is not lost: its host accepts our datagrams
+ * silently.
  *
  * Knows     no sockets and no clock: time is an argument
- * Threads   aq_udp_check_note(): any; the others under the peer's lock
+ * Threads   aq_udp_check_note() and aq_udp_check_verified(): any; the others under the peer's lock
  * Promise   notes that quote no probe of this rank never lose a peer, whatever they say
  * Uses      nothing. See aq_udp_peer.c. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -23,12 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A period lasts from one probe of the check to the next. Hashes are kept of so many periods: the
- * probe's own, and that of the last other control datagram. */
-#define AQ_UDP_CHECK_PERIODS 8u
-#define AQ_UDP_CHECK_HASHES  2u
-/* A host that its neighbors cannot find is reported after 3 s. */
-#define AQ_UDP_NOTE_NS UINT64_C(4000000000)
+#define AQ_UDP_CHECK_PROBES 8u /* probes whose hashes are kept */
 /* time for the notice of the shutdown to arrive first */
 #define AQ_UDP_REFUSED_NS     UINT64_C(5000000000)
 #define AQ_UDP_UNREACHABLE_NS UINT64_C(10000000000)
@@ -36,21 +29,13 @@
 enum aq_udp_note { AQ_UDP_NOTE_NONE, AQ_UDP_NOTE_REFUSED, AQ_UDP_NOTE_UNREACHABLE };
 
 struct aq_udp_check {
-    /* hashes, by period; 0: none, or already quoted by a note */
-    _Atomic uint64_t probe[AQ_UDP_CHECK_PERIODS][AQ_UDP_CHECK_HASHES];
-    atomic_uint noted;   /* a bit for each of these periods: a note quoted one of its hashes */
-    atomic_int hint;     /* enum aq_udp_note, since the last step */
-    atomic_int verified; /* enum aq_udp_note, of the last verified note */
-    uint64_t sent_ns[AQ_UDP_CHECK_PERIODS]; /* when their probes were sent */
+    _Atomic uint64_t probe[AQ_UDP_CHECK_PROBES]; /* hashes; 0: none, or already quoted by a note */
+    atomic_int hint, verified;                   /* enum aq_udp_note, since the last step */
     uint64_t begun_ns;     /* first hint, or first verified note of this kind; 0: no check */
     uint64_t probe_ns;     /* next probe */
     uint64_t verified_ns;  /* last verified note; begun_ns if there is none */
-    uint32_t period;       /* number of the running period; 0: no probe was sent yet */
-    uint32_t judged;       /* first period of which it is open whether a note quotes it */
-    uint32_t sent;         /* control datagrams in the running period */
-    uint32_t count;        /* periods with a verified note */
-    uint32_t silent;       /* periods without one */
-    uint32_t row;          /* of these in succession, up to now */
+    uint32_t count;        /* verified notes */
+    uint32_t probed;       /* probes sent */
     enum aq_udp_note kind; /* of the verified notes */
 };
 
@@ -58,7 +43,7 @@ struct aq_udp_check {
  * quotes, or 0 */
 void aq_udp_check_note(struct aq_udp_check *check, enum aq_udp_note note, uint64_t quoted);
 
-/** aq_udp_check_verified - this host's own kernel has no route to the peer. */
+/** aq_udp_check_verified - this host's own kernel has reported the peer as unreachable. */
 void aq_udp_check_verified(struct aq_udp_check *check, enum aq_udp_note note);
 
 /** aq_udp_check_probed - a control datagram with this hash is about to leave. */
@@ -69,7 +54,7 @@ void aq_udp_check_probed(struct aq_udp_check *check, uint64_t hash);
  * last_seen_ns  when the last datagram of the peer arrived
  * waits     something is unacknowledged. If not, refusals are ignored: the peer may have shut down
  *           in order
- * Returns true if a probe is to be sent now, before any other control datagram.
+ * Returns true if a probe is to be sent now.
  */
 bool aq_udp_check_step(struct aq_udp_check *check, uint64_t now_ns, uint64_t last_seen_ns,
                        bool waits);
