@@ -323,7 +323,8 @@ static inline bool aq_udp_sock_is_own(int error)
 }
 
 /* Asks this host's own kernel, by the connect() of a socket that nobody else knows: it looks up the
- * route and sends nothing. What the network says, true or forged, is not asked. */
+ * route and sends nothing. What the network says, true or forged, is not asked. A host that has
+ * lost its address has no route, either. */
 static bool aq_udp_sock_has_no_route(const struct aq_udp_peer *peer)
 {
     union aq_udp_address self = aq_udp.self;
@@ -336,9 +337,11 @@ static bool aq_udp_sock_has_no_route(const struct aq_udp_peer *peer)
         self.v6.sin6_port = 0;
     else
         self.v4.sin_port = 0;
-    no_route = bind(fd, &self.any, aq_udp_address_len(&self)) == 0
-               && connect(fd, &peer->address.any, peer->address_len) != 0
-               && aq_udp_sock_note_of(errno) == AQ_UDP_NOTE_UNREACHABLE;
+    if (bind(fd, &self.any, aq_udp_address_len(&self)) != 0)
+        no_route = errno == EADDRNOTAVAIL;
+    else
+        no_route = connect(fd, &peer->address.any, peer->address_len) != 0
+                   && aq_udp_sock_note_of(errno) == AQ_UDP_NOTE_UNREACHABLE;
     close(fd);
     return no_route;
 }

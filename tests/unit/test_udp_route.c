@@ -99,14 +99,17 @@ static void test_forged(void **state)
     close(aq_udp.fd);
 }
 
-static void loopback_up(void)
+/* Returns false where a name space of one's own gives no rights in it. */
+static bool loopback_up(void)
 {
     struct ifreq lo = { .ifr_name = "lo" };
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool is_up;
 
     lo.ifr_flags = IFF_UP;
-    assert_int_equal(ioctl(fd, SIOCSIFFLAGS, &lo), 0);
+    is_up = ioctl(fd, SIOCSIFFLAGS, &lo) == 0;
     close(fd);
+    return is_up;
 }
 
 static void test_no_route(void **state)
@@ -114,9 +117,9 @@ static void test_no_route(void **state)
     struct aq_udp_peer peer;
 
     (void)state;
-    if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+    if ((unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
+        || !loopback_up())
         skip();
-    loopback_up();
     open_rank();
     open_peer(&peer, 0x0a010203);
     assert_int_equal(minute(&peer), AQ_UDP_NOTE_UNREACHABLE);
