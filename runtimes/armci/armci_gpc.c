@@ -256,6 +256,16 @@ static void set_function(int slot, aq_gpc_any_t func)
     pthread_mutex_unlock(&mutex);
 }
 
+/* Waits for the answers to this rank's calls. A barrier may overtake a call on a network that
+ * loses. */
+static void await_calls(void)
+{
+    for (int id = 0; id < ncalls; id++)
+        if (calls[id]->in_use)
+            GASNET_BLOCKUNTIL(atomic_load_explicit(
+                &calls[id]->is_done, memory_order_acquire)); /* pairs with keep_result() */
+}
+
 int ARMCI_Gpc_register(aq_gpc_any_t func)
 {
     int slot = 0;
@@ -273,6 +283,7 @@ int ARMCI_Gpc_register(aq_gpc_any_t func)
 
 void ARMCI_Gpc_release(int handle)
 {
+    await_calls();
     parmci_msg_barrier();
     if (handle <= BASE && handle > BASE - SLOTS)
         set_function(BASE - handle, NULL);
@@ -336,13 +347,9 @@ static void drop_results(void)
 void aq_armci_gpc_complete(void)
 {
     drop_results();
-    for (int id = 0; id < ncalls; id++) {
-        if (!calls[id]->in_use)
-            continue;
-        GASNET_BLOCKUNTIL(atomic_load_explicit(
-            &calls[id]->is_done, memory_order_acquire)); /* pairs with keep_result() */
+    await_calls();
+    for (int id = 0; id < ncalls; id++)
         calls[id]->in_use = false;
-    }
 }
 
 static const char *what_is_wrong(int handle, int proc, const void *hdr, int hlen, const void *data,

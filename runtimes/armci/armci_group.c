@@ -90,6 +90,9 @@ void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *group_out,
         if (pid_list[i] < 0 || pid_list[i] >= parent->size)
             aq_armci_fatal("ARMCI_Group_create: rank %d is not in the parent group of %d",
                            pid_list[i], parent->size);
+        for (int k = 0; k < i; k++) /* members would wait for each other */
+            if (pid_list[k] == pid_list[i])
+                aq_armci_fatal("ARMCI_Group_create: rank %d is listed twice", pid_list[i]);
         members[i] = parent->grp_to_abs[pid_list[i]];
     }
     fill(group_out, MPI_COMM_NULL, members, n);

@@ -51,7 +51,7 @@ typedef int (*aq_gpc_any_t)();
 /**
  * ARMCI_Gpc_register, ARMCI_Gpc_release - give a function a handle; take it back.
  * func      the same function on all ranks, of type aq_gpc_fn_t
- * Context   collective over the world
+ * Context   collective over the world; to release waits for the calls of all ranks
  * Returns   the handle: -100, -101, ... down to 32 of them. More end the job, and so does the mpi
  *           conduit without MPI_THREAD_MULTIPLE
  */
