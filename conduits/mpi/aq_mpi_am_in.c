@@ -30,7 +30,8 @@
 /* polls that find the lock taken before one of them yields the core */
 #define AQ_IN_YIELD       4u
 #define AQ_IN_RECLAIM     16u   /* polls between two tests of outstanding sends */
-#define AQ_IN_PENDING     16u   /* sends whose buffers are not left to pile up under load */
+#define AQ_IN_PENDING     16u   /* sends and receives that are not left to pile up under load */
+#define AQ_IN_ROUNDS      8u    /* of completing them in one poll */
 #define AQ_IN_ROUND_ROBIN 1024u /* polls between two tests of every slot, even under load */
 
 /* The result of a poll. */
@@ -186,8 +187,9 @@ static __attribute__((noinline)) bool aq_mpi_in_round_robin(struct aq_mpi_am *am
 {
     if (am->zcopy != 0 || am->coming[AQ_MPI_REPLY] + am->coming[AQ_MPI_REQUEST] != 0)
         aq_mpi_am_reclaim(am);
-    while (am->lib->pending() >= AQ_IN_PENDING && aq_mpi_am_reclaim(am))
-        continue;
+    for (unsigned round = 0; round < AQ_IN_ROUNDS && am->lib->pending() >= AQ_IN_PENDING; round++)
+        if (!aq_mpi_am_reclaim(am))
+            break;
     channels &= 1u << am->polls
                           / AQ_IN_ROUND_ROBIN
                           /* round robin: one channel may always have something */
@@ -362,6 +364,16 @@ bool aq_mpi_am_is_moving(const struct aq_mpi_am *am)
            || am->ready[AQ_MPI_REQUEST].first != NULL;
 }
 
+/* Does it matter that this message is dropped? Nobody waits for questions and their answers. */
+static bool aq_mpi_in_matters(const struct aq_mpi_found *found)
+{
+    const uint8_t handler = found->message.head.handler;
+
+    return found->run
+           && (found->buf != NULL
+               || (handler != AQ_HIDX_ATTENTION && handler != AQ_HIDX_ATTENTION_PAID));
+}
+
 bool aq_mpi_am_drain(struct aq_mpi_am *am)
 {
     struct aq_mpi_found found;
@@ -372,7 +384,7 @@ bool aq_mpi_am_drain(struct aq_mpi_am *am)
             ;
         atomic_store_explicit(&am->before_sleep, true, memory_order_relaxed); /* test every slot */
         any = aq_mpi_in_find(am, false, &found);
-        am->dropped = am->dropped || (any && found.run);
+        am->dropped = am->dropped || (any && aq_mpi_in_matters(&found));
         if (any && found.run && found.buf != NULL)
             aq_mpi_buf_give(found.buf);
         else if (any && found.run)

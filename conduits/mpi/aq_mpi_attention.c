@@ -30,27 +30,30 @@ static inline bool aq_mpi_attention_is_asking(const struct aq_mpi_attention *pee
     return atomic_load_explicit(&peer->asking, memory_order_relaxed);
 }
 
-/* Asks without waiting: if there is no credit the next call asks. */
+/* Asks without waiting: without credit a later call asks. What the answer is compared with is
+ * stored before the question leaves. */
 static void aq_mpi_attention_ask(struct aq_mpi_attention *peer, gex_Rank_t jobrank, uint64_t now_ns)
 {
     const gex_AM_Arg_t args[AQ_MPI_ATTENTION_ARGS] = { AQ_ARGS_OF_PTR(peer) };
 
-    atomic_store_explicit(&peer->asking, true, memory_order_relaxed); /* before the answer */
+    aq_mpi_attention_set(&peer->asked_ns, now_ns);
+    atomic_store_explicit(&peer->asking, true, memory_order_relaxed);
     if (aq_mpi_am_short(&aq_mpi_am, jobrank, false, AQ_HIDX_ATTENTION, AQ_MPI_ATTENTION_ARGS, args)
         != AQ_OK)
         atomic_store_explicit(&peer->asking, false, memory_order_relaxed);
-    aq_mpi_attention_set(&peer->asked_ns, now_ns);
 }
 
 static __attribute__((noinline)) void aq_mpi_attention_look(struct aq_mpi_attention *peer,
                                                             gex_Rank_t jobrank, uint64_t now_ns)
 {
     const uint64_t asked_ns = aq_mpi_attention_get(&peer->asked_ns);
+    const uint64_t wanted_ns = aq_mpi_attention_get(&peer->wanted_ns);
 
+    aq_mpi_attention_set(&peer->wanted_ns, now_ns);
     if (now_ns < aq_mpi_attention_get(&peer->left_ns))
         return;
     if (!aq_mpi_attention_is_asking(peer)) {
-        if (now_ns - asked_ns >= AQ_MPI_ASK_NS)
+        if (now_ns - wanted_ns < AQ_MPI_FRESH_NS && now_ns - asked_ns >= AQ_MPI_ASK_NS)
             aq_mpi_attention_ask(peer, jobrank, now_ns);
     } else if (now_ns - asked_ns < AQ_MPI_FRESH_NS
                || now_ns - aq_mpi_attention_get(&peer->polled_ns) >= AQ_MPI_POLLED_NS) {
@@ -74,15 +77,16 @@ bool aq_mpi_attention_is_paid(struct aq_mpi_attention *peer, gex_Rank_t jobrank,
     return false;
 }
 
-/* The peer is left alone; if that was long ago, for as long as the first time. */
-static void aq_mpi_attention_leave(struct aq_mpi_attention *peer, uint64_t now_ns)
+/* The peer is left alone; for as long as the first time, if messages to it have been answered for
+ * long before this one. */
+static void aq_mpi_attention_leave(struct aq_mpi_attention *peer, uint64_t sent_ns, uint64_t now_ns)
 {
     const uint64_t left_ns = aq_mpi_attention_get(&peer->left_ns);
     unsigned times = atomic_load_explicit(&peer->leave, memory_order_relaxed);
 
-    if (now_ns < left_ns)
-        return; /* one of several answers that are late together */
-    if (times == 0 || now_ns - left_ns > 16 * times * AQ_MPI_LEAVE_NS)
+    if (now_ns < left_ns || sent_ns < left_ns)
+        return; /* one of several answers that are late together, or sent before the absence */
+    if (times == 0 || sent_ns - left_ns > 16 * times * AQ_MPI_LEAVE_NS)
         times = 1;
     aq_mpi_attention_set(&peer->left_ns, now_ns + times * AQ_MPI_LEAVE_NS);
     if (times < AQ_MPI_LEAVE_TIMES)
@@ -91,12 +95,12 @@ static void aq_mpi_attention_leave(struct aq_mpi_attention *peer, uint64_t now_n
 }
 
 void aq_mpi_attention_answered(struct aq_mpi_attention *peer, uint64_t sent_ns, uint64_t now_ns,
-                               bool was_fresh)
+                               bool waited)
 {
     if (now_ns - sent_ns <= AQ_MPI_LATE_NS)
         aq_mpi_attention_set(&peer->answered_ns, now_ns);
-    else if (was_fresh)
-        aq_mpi_attention_leave(peer, now_ns);
+    else if (waited)
+        aq_mpi_attention_leave(peer, sent_ns, now_ns);
 }
 
 /* --- handlers --- */

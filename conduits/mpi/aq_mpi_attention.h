@@ -3,14 +3,15 @@
  *
  * A small transfer by a message and its answer may be faster than by a one-sided window, but it
  * waits for a target that computes. So it goes by a message only if the target has answered one a
- * moment ago. Who has not is asked, by a message for which nobody waits; until its answer arrives
- * transfers go by the window. Whoever has answered late is left alone for a while, each time for
- * twice as long, so that a program loses a bounded time by targets that have just turned away.
+ * moment ago. Who has not is asked, if transfers to it follow each other closely, by a message for
+ * which nobody waits; until its answer arrives transfers go by the window. Whoever has let this
+ * rank wait is left alone for a while, each time for twice as long, so that a target that turns
+ * away again and again costs less and less.
  *
  * Owns      nothing: what is known of a peer belongs to the caller
  * Threads   any: each value is a hint by itself, and the worst that a race brings is a transfer by
  *           the slower way
- * Uses      base/aq_platform.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      gasnetex.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_MPI_ATTENTION_H
 #define AQ_MPI_ATTENTION_H
@@ -30,6 +31,7 @@
 
 /* What is known of a peer; at first 0. */
 struct aq_mpi_attention {
+    _Atomic uint64_t wanted_ns;   /* when a transfer last asked for its attention */
     _Atomic uint64_t answered_ns; /* when an answer in time came */
     _Atomic uint64_t asked_ns;
     _Atomic uint64_t polled_ns; /* for the answer to a question */
@@ -46,9 +48,9 @@ void aq_mpi_attention_init(void);
 bool aq_mpi_attention_is_paid(struct aq_mpi_attention *peer, gex_Rank_t jobrank, uint64_t now_ns);
 /* The same, without any question. */
 bool aq_mpi_attention_is_fresh(const struct aq_mpi_attention *peer, uint64_t now_ns);
-/* The answer to a message has come. was_fresh: aq_mpi_attention_is_fresh() when it was sent; an
- * answer by a peer from which none was expected is not late. */
+/* The answer to a message has come. waited: a caller has waited for it all the time, and
+ * aq_mpi_attention_is_fresh() was true when it was sent; another answer is not late. */
 void aq_mpi_attention_answered(struct aq_mpi_attention *peer, uint64_t sent_ns, uint64_t now_ns,
-                               bool was_fresh);
+                               bool waited);
 
 #endif

@@ -11,8 +11,9 @@
  *               without MPI calls of the target is worth more than a microsecond. Small transfers
  *               are the exception (aq_mpi_rma.c). Another window serves no puts: a put is complete
  *               after a flush, which would block this rank inside MPI until the target calls MPI
- *   slow        blocking small transfers go by a message and its answer, if these take at most
- *               AQ_MPI_SLOW_SLACK of the time of a get by a one-sided window
+ *   slow        small transfers to an attentive target go by a message and its answer, if these
+ *               take at most AQ_MPI_SLOW_SLACK of the time of a get of 8 bytes by a one-sided
+ *               window, and of 1 KiB no longer
  *   speed       a window that is not one-sided serves gets of the sizes at which it is not slower
  *               than a message and its answer
  *   splits      payloads that MPI would send by rendezvous go in eager messages, if two of those
@@ -97,7 +98,8 @@ static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_cos
     if (!cost->known)
         return;
     paths->one_sided = cost->one_sided;
-    paths->slow = (double)min->message[0] <= AQ_MPI_SLOW_SLACK * (double)min->get[0];
+    paths->slow = (double)min->message[0] <= AQ_MPI_SLOW_SLACK * (double)min->get[0]
+                  && min->message[1] <= min->get[1];
     paths->put = cost->one_sided ? UINT64_MAX : 0;
     paths->get = cost->one_sided ? UINT64_MAX : aq_mpi_choose_sizes(min->get, min->message);
     own->atomics[class] = cost->atomics_one_sided

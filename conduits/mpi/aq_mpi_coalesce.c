@@ -83,7 +83,7 @@ struct aq_mpi_batch {
     struct aq_mpi_coalesce_peer *peer;
     struct aq_mpi_buf *packet; /* NULL: sent */
     uint64_t sent_ns;
-    bool was_fresh; /* see aq_mpi_attention_answered() */
+    bool waited; /* a blocking call waits for it; then see aq_mpi_attention_answered() */
     enum aq_mpi_batch_kind kind;
     size_t nbytes; /* of puts or gets in the packet */
     size_t answer; /* of data in the answer */
@@ -175,6 +175,7 @@ static struct aq_mpi_batch *aq_mpi_batch_open(struct aq_mpi_coalesce_peer *peer,
     batch->kind = kind;
     batch->nbytes = batch->answer = 0;
     batch->done.count = batch->gets = 0;
+    batch->waited = false;
     return batch;
 }
 
@@ -229,6 +230,7 @@ static inline bool aq_mpi_batch_add_get(struct aq_mpi_batch *batch, const struct
 /* Returns false if the batch is full. */
 static inline bool aq_mpi_batch_add(struct aq_mpi_batch *batch, const struct aq_mpi_small *small)
 {
+    batch->waited = batch->waited || small->op->kind->blocks;
     return small->kind == AQ_MPI_BATCH_OF_PUTS ? aq_mpi_batch_add_put(batch, small)
                                                : aq_mpi_batch_add_get(batch, small);
 }
@@ -250,7 +252,7 @@ static int aq_mpi_batch_send(struct aq_mpi_coalesce_peer *peer, enum aq_mpi_batc
         AQ_UNLIKELY(aq_trace_is_on()) ? aq_trace_begin(aq_trace_send_kind(&out, false)) : 0;
 
     batch->sent_ns = aq_now_ns();
-    batch->was_fresh = aq_mpi_attention_is_fresh(&peer->attention, batch->sent_ns);
+    batch->waited = batch->waited && aq_mpi_attention_is_fresh(&peer->attention, batch->sent_ns);
     if (aq_mpi_am_send_filled(&aq_mpi_am, &out, packet) != AQ_OK)
         return AQ_RETRY;
     if (AQ_UNLIKELY(aq_trace_is_on()))
@@ -265,11 +267,13 @@ static int aq_mpi_batch_send(struct aq_mpi_coalesce_peer *peer, enum aq_mpi_batc
 /* Returns false if a batch of the peer has no credit. */
 static bool aq_mpi_coalesce_flush_peer(struct aq_mpi_coalesce_peer *peer)
 {
+    bool all = true;
+
     for (unsigned kind = 0; kind < AQ_MPI_BATCH_KINDS; kind++)
         if (peer->open[kind] != NULL
             && aq_mpi_batch_send(peer, (enum aq_mpi_batch_kind)kind) != AQ_OK)
-            return false;
-    return true;
+            all = false;
+    return all;
 }
 
 void aq_mpi_coalesce_flush(void)
@@ -454,6 +458,7 @@ static void aq_mpi_coalesce_on_gets(gex_Token_t token, void *buf, size_t nbytes,
                         || end + aq_mpi_puts_padded(get.nbytes) > sizeof(data)))
             aq_mpi_coalesce_bad(token, "gets");
         aq_ref_check_range(token, "get", get.addr, get.nbytes);
+        memset(data + end + aq_mpi_puts_padded(get.nbytes) - AQ_MPI_PUTS_WORD, 0, AQ_MPI_PUTS_WORD);
         aq_mk_at(get.addr, get.nbytes)->copy_out(data + end, get.addr, get.nbytes);
         end += aq_mpi_puts_padded(get.nbytes);
     }
@@ -468,7 +473,7 @@ static void aq_mpi_batch_end(struct aq_mpi_batch *batch)
     struct aq_mpi_coalesce_peer *peer = batch->peer;
     const unsigned cell = batch->kind == AQ_MPI_BATCH_OF_PUTS ? GEX_EC_PUT : GEX_EC_GET;
 
-    aq_mpi_attention_answered(&peer->attention, batch->sent_ns, aq_now_ns(), batch->was_fresh);
+    aq_mpi_attention_answered(&peer->attention, batch->sent_ns, aq_now_ns(), batch->waited);
     /* relaxed: a hint to the next transfer */
     atomic_fetch_sub_explicit(&peer->unanswered, 1, memory_order_relaxed);
     aq_freelist_give(&aq_mpi_coalesce.free, &batch->item);

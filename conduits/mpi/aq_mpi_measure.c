@@ -12,7 +12,7 @@
  *               answer, and two eager messages with theirs. Where a machine is too busy to measure
  *               something, a table of usual times is used
  *
- * All of it takes some milliseconds, or 30 ms on a busy machine.
+ * All of it takes some milliseconds, or 40 ms on a busy machine.
  *
  * Threads   one, with the lock around MPI
  * Uses      aq_mpi_measure.h, aq_mpi_lock.h. SPDX-License-Identifier: BSD-3-Clause
@@ -276,9 +276,10 @@ static void aq_mpi_pair_forget(struct aq_mpi_pair *pair)
 /* Every size is measured at least once; on a busy machine not much more often. */
 static void aq_mpi_pair_time(struct aq_mpi_pair *pair)
 {
-    uint64_t began;
+    uint64_t began = aq_now_ns();
 
-    for (unsigned repeat = 0; repeat < AQ_MPI_WARM; repeat++)
+    for (unsigned repeat = 0; repeat < AQ_MPI_WARM && aq_now_ns() - began < AQ_MPI_TIME_NS;
+         repeat++)
         aq_mpi_pair_time_all(pair);
     aq_mpi_pair_forget(pair);
     began = aq_now_ns();
@@ -322,7 +323,7 @@ static uint64_t aq_mpi_pair_min(const struct aq_mpi_times *times, bool *steady_i
 static struct aq_mpi_latency aq_mpi_pair_times(const struct aq_mpi_pair *pair)
 {
     struct aq_mpi_latency min;
-    bool steady = true, split_steady = true;
+    bool steady = true, split_steady = true, fetch_steady = true;
 
     for (unsigned i = 0; i < AQ_MPI_SIZES; i++) {
         bool size_steady = true;
@@ -331,18 +332,19 @@ static struct aq_mpi_latency aq_mpi_pair_times(const struct aq_mpi_pair *pair)
         min.message[i] = aq_mpi_pair_min(&pair->message[i], &size_steady);
         steady = steady && size_steady;
         split_steady = split_steady && (i != AQ_MPI_SPLIT_SIZE || size_steady);
+        fetch_steady = fetch_steady && (i != 0 || size_steady);
         if (size_steady)
             continue;
         min.get[i] = aq_mpi_usual.get[i];
         min.message[i] = aq_mpi_usual.message[i];
     }
-    min.fetch = aq_mpi_pair_min(&pair->fetch, &steady);
-    if (!steady) /* for few atomic operations a window takes longer than usual */
-        min.fetch = MIN(min.fetch, aq_mpi_usual.fetch);
+    min.fetch = aq_mpi_pair_min(&pair->fetch, &fetch_steady);
+    if (!fetch_steady)
+        min.fetch = min.message[0] * aq_mpi_usual.fetch / aq_mpi_usual.message[0];
     min.split = aq_mpi_pair_min(&pair->split, &split_steady);
     if (!split_steady)
         min.split = UINT64_MAX;
-    if (!steady)
+    if (!steady || !fetch_steady)
         AQ_LOG(INFO, MPI,
                "the machine is too busy to measure all transfers: usual times stand in for some");
     return min;

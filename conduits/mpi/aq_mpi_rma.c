@@ -6,10 +6,12 @@
  *   messages  the data in active messages (aq_ref_put, aq_ref_get)
  *
  * Small transfers share messages (aq_mpi_coalesce.c): implicit puts whatever the path of others is,
- * and what a window would serve if its target pays attention (aq_mpi_attention.h). A blocking one
- * does only if a message and its answer are faster than the window. aq_mpi_choose.c says from which
- * size on which path is best. Memory that no window covers (further endpoints, segment everything)
- * uses the direct path, or messages if the transfer is small.
+ * implicit gets if no window would serve them or their target pays attention (aq_mpi_attention.h),
+ * and to such a target all others, too, if a message and its answer are faster than the window. A
+ * program that has started MPI itself may have a target that waits in MPI a moment later: there a
+ * transfer that a window can complete goes by the window. aq_mpi_choose.c says from which size on
+ * which path is best. Memory that no window covers (further endpoints, segment everything) uses the
+ * direct path, or messages if the transfer is small.
  *
  * Threads   any
  * Uses      aq_mpi_rma.h and the paths, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
@@ -23,15 +25,16 @@
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "conduits/mpi/aq_mpi_window.h"
 #include "extended/aq_ref.h"
+#include "other/spawn/mpi/aq_spawn_mpi.h"
 
-/* Does a small transfer share a message, if a window would serve it or not? Without a window it
- * does unless its caller waits for it alone. */
+/* Does a small transfer share a message, if a window would serve it or not? Without a window gets
+ * do for which nobody waits alone. */
 static inline bool aq_mpi_shares(const struct aq_op *op, gex_Rank_t jobrank,
                                  const struct aq_mpi_paths *paths, bool window)
 {
     if (!window)
-        return !op->kind->blocks;
-    return paths->one_sided && (paths->slow || !op->kind->blocks)
+        return op->kind->counts_many;
+    return paths->one_sided && aq_mpi_rma.asks && (paths->slow || op->kind->counts_many)
            && aq_mpi_coalesce_is_attentive(jobrank);
 }
 
@@ -44,11 +47,16 @@ int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     const bool may_wait =
         (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= (lc_now ? AQ_MPI_SHORT : AQ_MPI_FRAG_MAX);
 
-    const bool window = aq_mpi_paths_say_window(paths->put, nbytes) && may_wait
-                        && aq_bound_contains(jobrank, dest, nbytes);
+    const bool fits = aq_mpi_coalesce_fits(aq_mpi_coalesce.max_put, dest, nbytes, flags);
+    bool window;
 
-    if (aq_mpi_coalesce_fits(aq_mpi_coalesce.max_put, dest, nbytes, flags)
-        && (op->kind->counts_many || aq_mpi_shares(op, jobrank, paths, window))) {
+    if (fits && op->kind->counts_many) {
+        aq_mpi_coalesce_put(op, jobrank, dest, src, nbytes);
+        return AQ_OK;
+    }
+    window = aq_mpi_paths_say_window(paths->put, nbytes) && may_wait
+             && aq_bound_contains(jobrank, dest, nbytes);
+    if (fits && aq_mpi_shares(op, jobrank, paths, window)) {
         aq_mpi_coalesce_put(op, jobrank, dest, src, nbytes);
         return AQ_OK;
     }
@@ -104,6 +112,7 @@ int aq_mpi_rma_init(void)
     if (aq_mpi_is_alone())
         return AQ_OK;
     aq_mpi_rma.lib = aq_mpi.lib->rma;
+    aq_mpi_rma.asks = aq_spawn_mpi_is_ours();
     rc = aq_mpi_xfer_init(&aq_mpi_rma.xfers, aq_mpi_rma.lib, aq_job.size);
     if (rc != AQ_OK)
         return rc;

@@ -85,12 +85,21 @@ static bool is_paid(uint64_t now_ns)
     return aq_mpi_attention_is_paid(&peer, PEER, now_ns);
 }
 
+/* The peer is wanted again and again. */
+static void want(uint64_t now_ns)
+{
+    is_paid(now_ns - 1);
+    is_paid(now_ns);
+}
+
 /* A peer is asked once; its answer counts for a moment, and so does any other answer. */
 static void test_answers(void **state)
 {
     const uint64_t now = aq_now_ns();
 
     (void)state;
+    assert_false(is_paid(now - 1));
+    assert_int_equal(mpi.questions, 0); /* it may never be wanted again */
     assert_false(is_paid(now));
     assert_int_equal(mpi.questions, 1);
     assert_false(is_paid(now + 1));
@@ -110,7 +119,7 @@ static void test_silence(void **state)
     unsigned polls;
 
     (void)state;
-    is_paid(now);
+    want(now);
     for (uint64_t ns = 1; ns < AQ_MPI_FRESH_NS; ns += 1000)
         is_paid(now + ns);
     polls = mpi.polls;
@@ -128,12 +137,23 @@ static void test_late_answer(void **state)
     const uint64_t now = aq_now_ns() - 2 * AQ_MPI_LATE_NS; /* the question was long ago */
 
     (void)state;
-    is_paid(now);
+    want(now);
     answer();
-    assert_false(is_paid(now + AQ_MPI_ASK_NS - 1));
+    want(now + AQ_MPI_ASK_NS - 1);
     assert_int_equal(mpi.questions, 1);
     assert_false(is_paid(now + AQ_MPI_ASK_NS));
     assert_int_equal(mpi.questions, 2);
+}
+
+/* Transfers that are far apart are none that a question pays for. */
+static void test_seldom(void **state)
+{
+    const uint64_t now = aq_now_ns();
+
+    (void)state;
+    for (uint64_t i = 1; i < 100; i++)
+        assert_false(is_paid(now + i * AQ_MPI_ASK_NS));
+    assert_int_equal(mpi.questions, 0);
 }
 
 /* A peer that was expected to answer and did not is left alone, each time for longer. */
@@ -162,6 +182,30 @@ static void test_leave(void **state)
     assert_true(is_paid(now));
 }
 
+/* Absences of a second: each costs that once, and they become rarer. */
+static void test_long_absences(void **state)
+{
+    const uint64_t second = 1000000000;
+    uint64_t now = aq_now_ns(), alone = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < 7; i++) {
+        uint64_t until = now + second;
+
+        aq_mpi_attention_answered(&peer, now, now, true);
+        assert_true(is_paid(now));
+        aq_mpi_attention_answered(&peer, now, until, true);
+        while (!aq_mpi_attention_is_fresh(&peer, until)) {
+            until += AQ_MPI_LEAVE_NS / 2;
+            aq_mpi_attention_answered(&peer, until, until, true);
+        }
+        assert_true(until - now - second > alone);
+        alone = until - now - second;
+        now = until;
+    }
+    assert_true(alone > second);
+}
+
 /* Nobody expected an answer of a peer that was not known to pay attention. */
 static void test_unexpected(void **state)
 {
@@ -180,11 +224,10 @@ static void test_no_credit(void **state)
 
     (void)state;
     aq_mpi_credit_spend(&peers[PEER], WINDOW);
-    assert_false(is_paid(now));
+    want(now);
     assert_int_equal(mpi.questions, 0);
-    assert_false(is_paid(now + AQ_MPI_ASK_NS));
     assert_true(aq_mpi_credit_take(&peers[PEER], WINDOW, 32, 0));
-    assert_false(is_paid(now + 2 * AQ_MPI_ASK_NS));
+    want(now + AQ_MPI_ASK_NS);
     assert_int_equal(mpi.questions, 1);
 }
 
@@ -193,8 +236,8 @@ static void test_no_credit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OF(test_answers), OF(test_silence),    OF(test_late_answer),
-        OF(test_leave),   OF(test_unexpected), OF(test_no_credit),
+        OF(test_answers),    OF(test_silence),   OF(test_late_answer), OF(test_leave),
+        OF(test_unexpected), OF(test_no_credit), OF(test_seldom),      OF(test_long_absences),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

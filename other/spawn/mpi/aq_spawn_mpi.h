@@ -43,6 +43,8 @@ int aq_spawn_mpi_join(struct aq_spawn_state *st, const struct aq_spawn_mpi_condu
 
 /* The other entries of a provider. */
 bool aq_spawn_mpi_offered(void);
+/** aq_spawn_mpi_is_ours - returns true if the library has started MPI, and not the program. */
+bool aq_spawn_mpi_is_ours(void);
 int aq_spawn_mpi_allgather(struct aq_spawn_state *st, const void *own, size_t len, void *all);
 int aq_spawn_mpi_bcast(struct aq_spawn_state *st, void *buf, size_t len, uint32_t root);
 int aq_spawn_mpi_fence(struct aq_spawn_state *st);

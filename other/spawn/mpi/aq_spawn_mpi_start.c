@@ -154,6 +154,11 @@ static int aq_spawn_mpi_load(const char **about_out)
     return AQ_OK;
 }
 
+bool aq_spawn_mpi_is_ours(void)
+{
+    return aq_spawn_mpi.ours;
+}
+
 int aq_spawn_mpi_start(const struct aq_spawn_mpi_conduit *conduit)
 {
     const struct aqueduct_group *group = aq_spawn_group();
