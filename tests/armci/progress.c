@@ -10,7 +10,7 @@
 
 #define OPS       50
 #define AWAY      2.0  /* seconds that a target stays away at most */
-#define GAP       4e-4 /* seconds between two calls of a target that computes */
+#define GAP       4e-3 /* seconds between two calls of a target that computes: many wake-ups */
 #define IDLE      10   /* seconds */
 #define MAX_CPU   10e-3
 #define MAX_WAKES 50
