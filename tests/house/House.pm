@@ -1,5 +1,5 @@
-# House.pm - what the tests of this folder share: the files of the source folder, and C code without
-# its comments and strings. SPDX-License-Identifier: BSD-3-Clause
+# House.pm - what the tests of this folder share: the files of the source folder, C code without its
+# comments and strings, the point that nothing was found. SPDX-License-Identifier: BSD-3-Clause
 package House;
 
 use strict;
@@ -8,8 +8,9 @@ use Cwd qw(abs_path);
 use Exporter qw(import);
 use File::Basename qw(dirname);
 use File::Find qw(find);
+use Test::More;
 
-our @EXPORT_OK = qw(source_folder files_of slurp code_of);
+our @EXPORT_OK = qw(source_folder files_of slurp code_of is_none);
 
 # source_folder - AQ_SRC, or the folder above this one.
 sub source_folder
@@ -54,6 +55,15 @@ sub code_of
     $text =~ s{(/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|^[ \t]*\#[ \t]*include[^\n]*)}
               {$blank->($1)}gsme;
     return $text;
+}
+
+# is_none NAME, FOUND... - a point that is ok if nothing was found, and tells what was.
+sub is_none
+{
+    my ($name, @found) = @_;
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+    diag($_) for @found;
+    return is(scalar @found, 0, $name);
 }
 
 1;

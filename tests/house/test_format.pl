@@ -11,7 +11,7 @@ use File::Basename qw(dirname);
 use File::Temp qw(tempdir);
 use Test::More;
 use lib dirname(__FILE__);
-use House qw(source_folder files_of slurp);
+use House qw(source_folder files_of slurp is_none);
 
 my ($columns, $lines) = (100, 600);
 my %foreign = ('include/gasnet_portable_platform.h' => 'its text is part of the interface',
@@ -93,25 +93,21 @@ cmp_ok(scalar @c, '>', 400, 'the source is there');
 
 my @tables = ('check', map { "build-aux/$_" } qw(testsets testaxes configurations));
 my @wide = wide_lines($src, @c, @tables);
-diag($_) for @wide;
-is(scalar @wide, 0, "no line of C or of a test table is longer than $columns columns");
+is_none("no line of C or of a test table is longer than $columns columns", @wide);
 
 my @long = long_files($src, @ours);
 my @unknown = grep { !$long{$_} } @long;
-diag("$_: split this file") for @unknown;
-is(scalar @unknown, 0, "no file is longer than $lines lines");
+is_none("no file is longer than $lines lines", map { "$_: split this file" } @unknown);
 my %is_long = map { $_ => 1 } @long;
 my @idle = grep { !$is_long{$_} } sort keys %long;
-diag("$_: short enough, or gone; remove the exception") for @idle;
-is(scalar @idle, 0, 'every exception is needed');
+is_none('every exception is needed', map { "$_: short enough, or gone; remove the exception" } @idle);
 
 SKIP: {
     skip 'no clang-format 14', 2 unless $clang_format;
     is_deeply([unformatted($clang_format, $plant, 'good.c', 'bad.c')], ['bad.c, line 1'],
               'a file that is not formatted is seen');
     my @bad = unformatted($clang_format, $src, @c);
-    diag("$_: run clang-format -i") for @bad;
-    is(scalar @bad, 0, 'all C files are formatted');
+    is_none('all C files are formatted', map { "$_: run clang-format -i" } @bad);
 }
 done_testing();
 

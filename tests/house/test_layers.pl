@@ -18,7 +18,7 @@ use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 use Test::More;
 use lib dirname(__FILE__);
-use House qw(source_folder files_of slurp);
+use House qw(source_folder files_of slurp is_none);
 
 my @order = qw(include base other core extended conduits);
 my %height = map { $order[$_] => $_ } 0 .. $#order;
@@ -134,11 +134,9 @@ is_deeply(\@seen, [
 
 my ($count, @upward) = upward_in(source_folder());
 cmp_ok($count, '>', 1000, 'the includes were found');
-diag($_) for @upward;
-is(scalar @upward, 0, 'no include points upward or sideways');
+is_none('no include points upward or sideways', @upward);
 my @idle = grep { $exceptions{$_} == 0 } sort keys %exceptions;
-diag("$_: there is no such include; remove the exception") for @idle;
-is(scalar @idle, 0, 'every exception is needed');
+is_none('every exception is needed', map { "$_: there is no such include; remove the exception" } @idle);
 done_testing();
 
 __DATA__

@@ -13,7 +13,7 @@ use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 use Test::More;
 use lib dirname(__FILE__);
-use House qw(source_folder files_of slurp);
+use House qw(source_folder files_of slurp is_none);
 
 my @folders = qw(include base core extended conduits other runtimes apps tests docs build-aux m4);
 my $folders = join '|', @folders;
@@ -114,11 +114,9 @@ for my $file (@files) {
     push @broken, @found;
 }
 cmp_ok($count, '>', 200, 'links and paths were found');
-diag($_) for @broken;
-is(scalar @broken, 0, 'the documents point to nothing that is not there');
+is_none('the documents point to nothing that is not there', @broken);
 my @idle = grep { $made{$_} == 0 } sort keys %made;
-diag("$_: no document names it; remove the exception") for @idle;
-is(scalar @idle, 0, 'every exception is needed');
+is_none('every exception is needed', map { "$_: no document names it; remove the exception" } @idle);
 done_testing();
 
 __DATA__

@@ -11,7 +11,7 @@ use File::Basename qw(dirname);
 use List::Util qw(max);
 use Test::More;
 use lib dirname(__FILE__);
-use House qw(source_folder slurp);
+use House qw(source_folder slurp is_none);
 
 my $src = source_folder();
 my $longest = 200; # characters of a row
@@ -53,16 +53,13 @@ $ENV{AQ_SRC} = $src;
 my %rows = rows_of(slurp("$src/tests/README.md"));
 my @folders = map { m{/([^/]+)/$} } glob "$src/tests/*/";
 my @unmapped = grep { !$rows{$_} } @folders;
-diag("tests/$_: tests/README.md has no row for it") for @unmapped;
-is(scalar @unmapped, 0, 'each folder of tests has a row');
+is_none('each folder of tests has a row', map { "tests/$_: tests/README.md has no row for it" } @unmapped);
 my %is_folder = map { $_ => 1 } @folders;
 my @gone = grep { !$is_folder{$_} } sort keys %rows;
-diag("tests/$_: tests/README.md has a row for it") for @gone;
-is(scalar @gone, 0, 'each row has a folder');
+is_none('each row has a folder', map { "tests/$_: tests/README.md has a row for it" } @gone);
 
 my @long = grep { length($rows{$_}{line}) > $longest } sort keys %rows;
-diag("$_: its row has " . length($rows{$_}{line}) . " characters, more than $longest") for @long;
-is(scalar @long, 0, 'no row is longer than a screen');
+is_none('no row is longer than a screen', map { "$_: its row has " . length($rows{$_}{line}) . " characters, more than $longest" } @long);
 
 my %check = planned('full');
 my %more = planned('more');
@@ -74,6 +71,5 @@ for my $folder (sort keys %rows) {
     push @wrong, "$folder: $in_check s in ./check, planned are $real" unless is_near($in_check, $real);
     push @wrong, "$folder: --more adds $added s, planned are $really_added" unless is_near($added, $really_added);
 }
-diag($_) for @wrong;
-is(scalar @wrong, 0, 'the times are those of build-aux/testsets');
+is_none('the times are those of build-aux/testsets', @wrong);
 done_testing();

@@ -13,7 +13,7 @@ use warnings;
 use File::Basename qw(dirname);
 use Test::More;
 use lib dirname(__FILE__);
-use House qw(source_folder files_of slurp code_of);
+use House qw(source_folder files_of slurp code_of is_none);
 
 my $list = @ARGV && $ARGV[0] eq '--list';
 my @folders = qw(base core extended conduits other runtimes apps tests);
@@ -91,12 +91,10 @@ for my $name (sort keys %where) {
 is(scalar keys %where, 0, 'identifiers use the field\'s words');
 
 my @named = grep { retired_in($_) } files_of($src, qr/./, @folders);
-diag("$_: rename this file") for @named;
-is(scalar @named, 0, 'file names use the field\'s words');
+is_none('file names use the field\'s words', map { "$_: rename this file" } @named);
 
 my @idle = sort grep { $allowed{$_} == 0 } keys %allowed;
-diag("$_: nothing of this name is left; remove the exception") for @idle;
-is(scalar @idle, 0, 'every exception is needed');
+is_none('every exception is needed', map { "$_: nothing of this name is left; remove the exception" } @idle);
 done_testing();
 
 __DATA__
