@@ -9,8 +9,9 @@
 #include "armci_test.h"
 
 #define OPS       50
+#define TRIES     3    /* on a busy machine a thread may be woken late */
 #define AWAY      2.0  /* seconds that a target stays away at most */
-#define GAP       4e-3 /* seconds between two calls of a target that computes: many wake-ups */
+#define GAP       4e-4 /* seconds between two calls of a target that computes */
 #define IDLE      10   /* seconds */
 #define MAX_CPU   10e-3
 #define MAX_WAKES 50
@@ -57,11 +58,10 @@ static void stay_away(enum target how)
     }
 }
 
-/* The middle time of a get from the target, after all kinds of operations have ended there. */
-static double visit(void)
+/* The middle time of a get from the target. */
+static double middle_get(void)
 {
-    double times[OPS], one = 1, x = 1;
-    long drawn;
+    double times[OPS], x = 1;
 
     for (int i = 0; i < OPS; i++) {
         const double start = armci_timer();
@@ -69,6 +69,18 @@ static double visit(void)
         ARMCI_Get(words(0), &x, sizeof(x), 0);
         times[i] = armci_timer() - start;
     }
+    qsort(times, OPS, sizeof(times[0]), less);
+    return times[OPS / 2];
+}
+
+/* The middle time of a get from the target, after all kinds of operations have ended there. */
+static double visit(void)
+{
+    double middle = middle_get(), one = 1;
+    long drawn;
+
+    for (int i = 1; i < TRIES && middle >= GAP / 4; i++)
+        middle = middle_get();
     for (int i = 0; i < OPS; i++) {
         ARMCI_PutValueLong(i, words(0) + 1, 0);
         ARMCI_Acc(ARMCI_ACC_DBL, &one, &one, words(0) + 2, sizeof(one), 0);
@@ -79,8 +91,7 @@ static double visit(void)
     ARMCI_Fence(0);
     CHECK_EQ(drawn, OPS - 1);
     CHECK_EQ(ARMCI_GetValueDouble(words(0) + 2, 0), OPS);
-    qsort(times, OPS, sizeof(times[0]), less);
-    return times[OPS / 2];
+    return middle;
 }
 
 static void absent_target(enum target how)
