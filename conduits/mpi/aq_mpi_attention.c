@@ -2,7 +2,8 @@
  * aq_mpi_attention.c - does a peer pay attention: does it answer messages at once?
  *
  * Wire      ATTENTION(peer) -> ATTENTION_PAID(peer)
- * Uses      aq_mpi_am_out.h, core/aq_am.h. SPDX-License-Identifier: BSD-3-Clause
+ * Owns      nothing. Threads: any
+ * Uses      aq_mpi_am_out.h, core/aq_am.h, extended/aq_ref.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_attention.h"
 

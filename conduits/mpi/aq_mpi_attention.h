@@ -1,12 +1,12 @@
 /*
  * aq_mpi_attention.h - does a peer pay attention: does it answer messages at once?
  *
- * A small transfer by a message and its answer may be faster than by a one-sided window, but it
- * waits for a target that computes. So it goes by a message only if the target has answered one a
- * moment ago. Who has not is asked, if transfers to it follow each other closely, by a message for
- * which nobody waits; until its answer arrives transfers go by the window. Whoever has let this
- * rank wait is left alone for a while, each time for twice as long, so that a target that turns
- * away again and again costs less and less.
+ * A small transfer by a message and its answer may be faster than by a one-sided window, but such a
+ * transfer waits for a target that computes. Messages therefore go only to a target that has
+ * answered one a moment ago. This rank asks another target, if transfers to that target follow each
+ * other closely, by a message for which nobody waits; transfers go by the window until the answer
+ * arrives. A target that has let this rank wait gets no messages for a while, each time for twice
+ * as long, so that a target that turns away again and again costs less and less.
  *
  * Owns      nothing: what is known of a peer belongs to the caller
  * Threads   any: each value is a hint by itself, and the worst that a race brings is a transfer by

@@ -65,6 +65,7 @@ struct aq_mpi_small {
     void *dest;
     const void *src;
     size_t nbytes;
+    uint64_t now_ns; /* one look at the clock serves all that it is needed for */
 };
 
 /* The operations that a batch's transfers belong to. */
@@ -236,7 +237,8 @@ static inline bool aq_mpi_batch_add(struct aq_mpi_batch *batch, const struct aq_
 }
 
 /* Sends an open batch of a peer: AQ_OK, or AQ_RETRY. */
-static int aq_mpi_batch_send(struct aq_mpi_coalesce_peer *peer, enum aq_mpi_batch_kind kind)
+static int aq_mpi_batch_send(struct aq_mpi_coalesce_peer *peer, enum aq_mpi_batch_kind kind,
+                             uint64_t now_ns)
 {
     struct aq_mpi_batch *batch = peer->open[kind];
     const gex_AM_Arg_t args[AQ_MPI_BATCH_ARGS] = { AQ_ARGS_OF_PTR(batch) };
@@ -251,8 +253,8 @@ static int aq_mpi_batch_send(struct aq_mpi_coalesce_peer *peer, enum aq_mpi_batc
     const uint64_t began =
         AQ_UNLIKELY(aq_trace_is_on()) ? aq_trace_begin(aq_trace_send_kind(&out, false)) : 0;
 
-    batch->sent_ns = aq_now_ns();
-    batch->waited = batch->waited && aq_mpi_attention_is_fresh(&peer->attention, batch->sent_ns);
+    batch->sent_ns = now_ns;
+    batch->waited = batch->waited && aq_mpi_attention_is_fresh(&peer->attention, now_ns);
     if (aq_mpi_am_send_filled(&aq_mpi_am, &out, packet) != AQ_OK)
         return AQ_RETRY;
     if (AQ_UNLIKELY(aq_trace_is_on()))
@@ -265,13 +267,13 @@ static int aq_mpi_batch_send(struct aq_mpi_coalesce_peer *peer, enum aq_mpi_batc
 }
 
 /* Returns false if a batch of the peer has no credit. */
-static bool aq_mpi_coalesce_flush_peer(struct aq_mpi_coalesce_peer *peer)
+static bool aq_mpi_coalesce_flush_peer(struct aq_mpi_coalesce_peer *peer, uint64_t now_ns)
 {
     bool all = true;
 
     for (unsigned kind = 0; kind < AQ_MPI_BATCH_KINDS; kind++)
         if (peer->open[kind] != NULL
-            && aq_mpi_batch_send(peer, (enum aq_mpi_batch_kind)kind) != AQ_OK)
+            && aq_mpi_batch_send(peer, (enum aq_mpi_batch_kind)kind, now_ns) != AQ_OK)
             all = false;
     return all;
 }
@@ -279,11 +281,12 @@ static bool aq_mpi_coalesce_flush_peer(struct aq_mpi_coalesce_peer *peer)
 void aq_mpi_coalesce_flush(void)
 {
     struct aq_mpi_coalesce_peer **at = &aq_mpi_coalesce.listed;
+    const uint64_t now_ns = aq_now_ns();
 
     while (*at != NULL) {
         struct aq_mpi_coalesce_peer *peer = *at;
 
-        if (!aq_mpi_coalesce_flush_peer(peer)) {
+        if (!aq_mpi_coalesce_flush_peer(peer, now_ns)) {
             at = &peer->next; /* no credit: it waits for the next poll */
             continue;
         }
@@ -341,7 +344,7 @@ static inline bool aq_mpi_coalesce_add(struct aq_mpi_coalesce_peer *peer,
     if (AQ_LIKELY(*open != NULL)) {
         if (AQ_LIKELY(aq_mpi_batch_add(*open, small)))
             return true;
-        if (aq_mpi_batch_send(peer, small->kind) != AQ_OK)
+        if (aq_mpi_batch_send(peer, small->kind, small->now_ns) != AQ_OK)
             return false;
         *sent_io = true;
     }
@@ -349,7 +352,7 @@ static inline bool aq_mpi_coalesce_add(struct aq_mpi_coalesce_peer *peer,
     (void)aq_mpi_batch_add(*open, small); /* an empty one has space */
     /* relaxed: a hint. An answer that arrives now is for the next transfer */
     if (atomic_load_explicit(&peer->unanswered, memory_order_relaxed) < AQ_MPI_COALESCE_AT_ONCE
-        && aq_mpi_batch_send(peer, small->kind) == AQ_OK)
+        && aq_mpi_batch_send(peer, small->kind, small->now_ns) == AQ_OK)
         *sent_io = true;
     else
         aq_mpi_coalesce_list(peer);
@@ -370,12 +373,14 @@ static inline bool aq_mpi_coalesce_try(const struct aq_mpi_small *small, bool *s
 static __attribute__((noinline, cold)) void aq_mpi_coalesce_wait(const struct aq_mpi_small *small)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("space for small transfers", small->jobrank);
+    struct aq_mpi_small late = *small;
     bool sent = false;
 
     waiter.no_wakeup = 1; /* credit arrives without a wake-up */
-    do
+    do {
         aq_wait_step(&waiter); /* its polls send the batch */
-    while (!aq_mpi_coalesce_try(small, &sent));
+        late.now_ns = aq_now_ns();
+    } while (!aq_mpi_coalesce_try(&late, &sent));
     aq_wait_end(&waiter);
 }
 
@@ -394,20 +399,20 @@ static __attribute__((noinline)) void aq_mpi_coalesce_poll(struct aq_mpi_coalesc
 static inline void aq_mpi_coalesce_start(const struct aq_mpi_small *small)
 {
     struct aq_mpi_coalesce_pace *pace = &aq_mpi_coalesce_pace;
-    uint64_t now_ns;
     bool sent = false;
 
     if (AQ_UNLIKELY(!aq_mpi_coalesce_try(small, &sent)))
         aq_mpi_coalesce_wait(small);
-    now_ns = aq_now_ns();
-    if (sent || ++pace->count == AQ_MPI_PACE_COUNT || now_ns - pace->polled_ns >= AQ_MPI_PACE_NS)
-        aq_mpi_coalesce_poll(pace, now_ns); /* a rank that only puts serves others */
+    if (sent || ++pace->count == AQ_MPI_PACE_COUNT
+        || small->now_ns - pace->polled_ns >= AQ_MPI_PACE_NS)
+        aq_mpi_coalesce_poll(pace, small->now_ns); /* a rank that only puts serves others */
 }
 
 void aq_mpi_coalesce_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                          size_t nbytes)
 {
-    const struct aq_mpi_small put = { AQ_MPI_BATCH_OF_PUTS, jobrank, op, dest, src, nbytes };
+    const struct aq_mpi_small put = { AQ_MPI_BATCH_OF_PUTS, jobrank, op, dest, src, nbytes,
+                                      aq_now_ns() };
 
     aq_op_begin(op, GEX_EC_PUT, 1);
     aq_mpi_coalesce_start(&put);
@@ -416,7 +421,8 @@ void aq_mpi_coalesce_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const
 void aq_mpi_coalesce_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src,
                          size_t nbytes)
 {
-    const struct aq_mpi_small get = { AQ_MPI_BATCH_OF_GETS, jobrank, op, dest, src, nbytes };
+    const struct aq_mpi_small get = { AQ_MPI_BATCH_OF_GETS, jobrank, op, dest, src, nbytes,
+                                      aq_now_ns() };
 
     aq_op_begin(op, GEX_EC_GET, 1);
     aq_mpi_coalesce_start(&get);

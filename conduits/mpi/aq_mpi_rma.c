@@ -27,8 +27,8 @@
 #include "extended/aq_ref.h"
 #include "other/spawn/mpi/aq_spawn_mpi.h"
 
-/* Does a small transfer share a message, if a window would serve it or not? Without a window gets
- * do for which nobody waits alone. */
+/* Returns true if a small transfer shares a message. window: a window would serve the transfer;
+ * without one, implicit gets share. */
 static inline bool aq_mpi_shares(const struct aq_op *op, gex_Rank_t jobrank,
                                  const struct aq_mpi_paths *paths, bool window)
 {
@@ -46,17 +46,12 @@ int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
      * uses messages */
     const bool may_wait =
         (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= (lc_now ? AQ_MPI_SHORT : AQ_MPI_FRAG_MAX);
-
     const bool fits = aq_mpi_coalesce_fits(aq_mpi_coalesce.max_put, dest, nbytes, flags);
-    bool window;
+    const bool implicit = fits && op->kind->counts_many;
+    const bool window = !implicit && aq_mpi_paths_say_window(paths->put, nbytes) && may_wait
+                        && aq_bound_contains(jobrank, dest, nbytes);
 
-    if (fits && op->kind->counts_many) {
-        aq_mpi_coalesce_put(op, jobrank, dest, src, nbytes);
-        return AQ_OK;
-    }
-    window = aq_mpi_paths_say_window(paths->put, nbytes) && may_wait
-             && aq_bound_contains(jobrank, dest, nbytes);
-    if (fits && aq_mpi_shares(op, jobrank, paths, window)) {
+    if (implicit || (fits && aq_mpi_shares(op, jobrank, paths, window))) {
         aq_mpi_coalesce_put(op, jobrank, dest, src, nbytes);
         return AQ_OK;
     }
@@ -71,7 +66,6 @@ int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                gex_Flags_t flags)
 {
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
-
     const bool window =
         aq_mpi_paths_say_window(paths->get, nbytes) && aq_bound_contains(jobrank, src, nbytes);
 
