@@ -452,11 +452,11 @@ static void test_false_answer(void **state)
 
 /* --- the receiver --- */
 
-static void deliver(char *payload, size_t nbytes)
+static void deliver(uint8_t handler, char *payload, size_t nbytes)
 {
     const gex_AM_Arg_t args[] = { 11, 12 };
     struct aq_am_in in = {
-        .token = { .jobrank = PEER, .handler = AQ_HIDX_PUTS, .nargs = 2, .kind = AQ_AM_MEDIUM },
+        .token = { .jobrank = PEER, .handler = handler, .nargs = 2, .kind = AQ_AM_MEDIUM },
         .args = args,
         .payload = payload,
         .nbytes = nbytes
@@ -474,23 +474,10 @@ static void test_stores(void **state)
     aq_mpi_puts_write(payload + 16, (char *)segment + 8, "abc", 3);
     aq_mpi_puts_write(payload + 32, (char *)segment + sizeof(segment) - 20, "an end of 20 bytes..",
                       20);
-    deliver(payload, 64);
+    deliver(AQ_HIDX_PUTS, payload, 64);
     assert_memory_equal(segment, "12345678abc\0", 12);
     assert_memory_equal((char *)segment + sizeof(segment) - 20, "an end of 20 bytes..", 20);
     assert_int_equal(mpi.replies, 1);
-}
-
-static void deliver_gets(char *payload, size_t nbytes)
-{
-    const gex_AM_Arg_t args[] = { 11, 12 };
-    struct aq_am_in in = {
-        .token = { .jobrank = PEER, .handler = AQ_HIDX_GETS, .nargs = 2, .kind = AQ_AM_MEDIUM },
-        .args = args,
-        .payload = payload,
-        .nbytes = nbytes
-    };
-
-    aq_am_deliver(&in);
 }
 
 static void test_fetches(void **state)
@@ -503,7 +490,7 @@ static void test_fetches(void **state)
     memset(&segment[10], 7, 300);
     at = aq_mpi_puts_write_head(at, &segment[3], 8);
     at = aq_mpi_puts_write_head(at, &segment[10], 300);
-    deliver_gets(payload, (size_t)(at - payload));
+    deliver(AQ_HIDX_GETS, payload, (size_t)(at - payload));
     assert_int_equal(mpi.replies, 1);
     assert_int_equal(reply_bytes, 8 + 304);
     assert_memory_equal(reply_data, &segment[3], 8);
@@ -521,7 +508,7 @@ static void deliver_false(void *arg)
     _Alignas(16) char payload[512] = "";
 
     aq_mpi_puts_write(payload, puts->dest, payload + 256, puts->nbytes);
-    deliver(payload, puts->len);
+    deliver(AQ_HIDX_PUTS, payload, puts->len);
 }
 
 static void deliver_false_gets(void *arg)
@@ -531,7 +518,7 @@ static void deliver_false_gets(void *arg)
 
     for (size_t at = 0; at < gets->len; at += AQ_MPI_PUTS_WORD)
         aq_mpi_puts_write_head(payload + at, gets->dest, gets->nbytes);
-    deliver_gets(payload, gets->len);
+    deliver(AQ_HIDX_GETS, payload, gets->len);
 }
 
 static void check_ends_by(void (*deliver_them)(void *), struct false_puts puts, const char *says)
