@@ -66,7 +66,7 @@ static __attribute__((noinline)) void aq_mpi_attention_look(struct aq_mpi_attent
 
 bool aq_mpi_attention_is_fresh(const struct aq_mpi_attention *peer, uint64_t now_ns)
 {
-    return now_ns - aq_mpi_attention_get(&peer->answered_ns) < AQ_MPI_FRESH_NS
+    return now_ns < aq_mpi_attention_get(&peer->answered_ns) + AQ_MPI_FRESH_NS
            && now_ns >= aq_mpi_attention_get(&peer->left_ns);
 }
 
@@ -120,7 +120,7 @@ static void aq_mpi_attention_on_answer(gex_Token_t token, gex_AM_Arg_t high, gex
     const uint64_t now_ns = aq_now_ns();
 
     (void)token;
-    if (now_ns - aq_mpi_attention_get(&peer->asked_ns) <= AQ_MPI_LATE_NS)
+    if (now_ns <= aq_mpi_attention_get(&peer->asked_ns) + AQ_MPI_LATE_NS)
         aq_mpi_attention_set(&peer->answered_ns, now_ns);
     atomic_store_explicit(&peer->asking, false, memory_order_relaxed);
 }

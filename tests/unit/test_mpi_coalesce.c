@@ -124,6 +124,7 @@ static int start(void **state)
     aq_job.local = &fake_local;
     aq_job.remote = &fake_remote;
     aq_job.bound = bounds;
+    aq_limits.max_medium = AQ_MPI_MAX_MEDIUM;
     memset(&aq_mpi_coalesce, 0, sizeof(aq_mpi_coalesce));
     return aq_mpi_coalesce_init(64, 64);
 }
