@@ -141,8 +141,9 @@ AQ_VIS_LOOP void aq_vis_row_runs(char *dst, ptrdiff_t ds, const char *src, ptrdi
     }
 }
 
-/* Runs of more than a line that are too short for a call each: copied by whole lines, and the last
- * line once more from the end. From Zen 4 on the C library copies by vectors of 64 bytes. */
+/* Runs of more than a line that are too short for a call each: copied by pairs of lines, each loaded
+ * before it is stored, and the last line once more from the end. From Zen 4 on the C library copies
+ * by vectors of 64 bytes. */
 #define AQ_VIS_CALL      1024
 #define AQ_VIS_CALL_WIDE 8192
 #define AQ_VIS_CALL_ZEN4 2048
@@ -151,9 +152,14 @@ AQ_VIS_LOOP void aq_vis_row_lines(char *dst, ptrdiff_t ds, const char *src, ptrd
                                   size_t size)
 {
     for (; n > 0; n--) {
-        for (size_t at = 0; at < size - 64; at += 64)
+        size_t at = 0;
+
+        for (; at + 128 <= size; at += 128)
+            aq_vis_copy_of(dst + at, src + at, 128);
+        if (size - at > 64)
             aq_vis_copy_of(dst + at, src + at, 64);
-        aq_vis_copy_of(dst + size - 64, src + size - 64, 64);
+        if (at < size)
+            aq_vis_copy_of(dst + size - 64, src + size - 64, 64);
         src += ss;
         dst += ds;
     }
