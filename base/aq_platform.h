@@ -31,23 +31,35 @@ static inline void aq_cpu_relax(void)
 #endif
 }
 
-/* What is marked AQ_TARGET_WIDE may use vectors of 32 bytes. It is called only where the processor
- * has them; elsewhere it is never called. */
+/* What is marked AQ_TARGET_WIDE may use vectors of 32 bytes, AQ_TARGET_LINE of 64. It is called only
+ * where the processor has them; elsewhere it is never called. */
 #if defined(__x86_64__)
 #define AQ_TARGET_WIDE __attribute__((target("avx2")))
+#define AQ_TARGET_LINE __attribute__((target("avx512f")))
 static inline bool aq_cpu_has_wide(void)
 {
     return __builtin_cpu_supports("avx2") != 0;
 }
 
+static inline bool aq_cpu_has_line(void)
+{
+    return __builtin_cpu_supports("avx512f") != 0;
+}
+
 /* AMD's from Zen 4 on, which have vectors of 64 bytes. Only what is fastest may depend on this. */
 static inline bool aq_cpu_is_zen4(void)
 {
-    return __builtin_cpu_is("amd") != 0 && __builtin_cpu_supports("avx512f") != 0;
+    return __builtin_cpu_is("amd") != 0 && aq_cpu_has_line();
 }
 #else
 #define AQ_TARGET_WIDE
+#define AQ_TARGET_LINE
 static inline bool aq_cpu_has_wide(void)
+{
+    return false;
+}
+
+static inline bool aq_cpu_has_line(void)
 {
     return false;
 }

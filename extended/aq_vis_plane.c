@@ -2,8 +2,8 @@
  * aq_vis_plane.c - strided copies within this process: rows, planes and stacks of planes.
  *
  * Elements of a common size have loops in which that size is a constant; the list at the end
- * generates all of them. The loops exist twice: for every processor, and for processors with
- * vectors of 32 bytes, which make copies of elements of that size and more faster.
+ * generates all of them. The loops exist three times: for every processor, and for processors with
+ * vectors of 32 and of 64 bytes, which make copies of elements of that size and more faster.
  *
  * Threads   any; no state
  * Uses      aq_vis.h, base/aq_platform.h
@@ -23,13 +23,21 @@
 /* Thirty-two bytes at any address: one register with wide vectors, two without. */
 typedef int64_t aq_vis_wide_t __attribute__((vector_size(32), aligned(1), may_alias));
 
-/* Copies an element of constant size, loads before stores, since both may share a set of the cache.
- */
-AQ_VIS_LOOP void aq_vis_copy_of(char *dst, const char *src, const size_t size)
+/* A line at any address: one register of processors with vectors of 64 bytes, and of no other. */
+typedef int64_t aq_vis_line_t __attribute__((vector_size(64), aligned(1), may_alias));
+
+/* Copies an element of constant size. vector: bytes of a register that the processor has. With
+ * vectors shorter than a line, loads come before stores, since both may share a set of the cache. */
+AQ_VIS_LOOP void aq_vis_copy_of(char *dst, const char *src, const size_t size, const size_t vector)
 {
     aq_vis_wide_t part[4];
     const size_t wide = size / sizeof(part[0]), rest = size % sizeof(part[0]);
 
+    if (vector == sizeof(aq_vis_line_t) && size % vector == 0) {
+        for (size_t at = 0; at < size; at += vector)
+            *(aq_vis_line_t *)(void *)(dst + at) = *(const aq_vis_line_t *)(const void *)(src + at);
+        return;
+    }
     for (size_t i = 0; i < wide; i++)
         part[i] = *(const aq_vis_wide_t *)(const void *)(src + i * sizeof(part[0]));
     if (rest > 0)
@@ -75,11 +83,12 @@ AQ_VIS_LOOP void aq_vis_four_of(char *dst, ptrdiff_t ds, const char *src, ptrdif
     memcpy(dst + 3 * ds, &d, size);
 }
 
-/* A row of words, four at a time, unless their lines would push each other out of the cache. */
+/* A row of words, four at a time, unless their lines would push each other out of the cache, or the
+ * processor is as quick with one after the other. */
 AQ_VIS_LOOP void aq_vis_row_of_words(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss,
                                      size_t n, const size_t size)
 {
-    if (AQ_LIKELY(((ds | ss) & (AQ_VIS_CROWDED - 1)) != 0)) {
+    if (AQ_LIKELY(((ds | ss) & (AQ_VIS_CROWDED - 1)) != 0) && !(size == 16 && aq_cpu_is_zen4())) {
         if (size == 16 && aq_vis_is_long_row(n, size)) { /* shorter ones are many to a line */
             for (; n >= AQ_VIS_AHEAD + 4; n -= 4) {
                 aq_vis_prefetch(dst, ds, size);
@@ -104,7 +113,7 @@ AQ_VIS_LOOP void aq_vis_row_of_words(char *dst, ptrdiff_t ds, const char *src, p
 
 /* Copies a row of elements of constant size. */
 AQ_VIS_LOOP void aq_vis_row_of(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n,
-                               const size_t size)
+                               const size_t size, const size_t vector)
 {
     if (size <= 16) {
         aq_vis_row_of_words(dst, ds, src, ss, n, size);
@@ -114,20 +123,23 @@ AQ_VIS_LOOP void aq_vis_row_of(char *dst, ptrdiff_t ds, const char *src, ptrdiff
         for (; n >= AQ_VIS_AHEAD + 2; n -= 2) {
             aq_vis_prefetch(dst, ds, size);
             aq_vis_prefetch(dst + ds, ds, size);
-            aq_vis_copy_of(dst, src, size);
-            aq_vis_copy_of(dst + ds, src + ss, size);
+            aq_vis_copy_of(dst, src, size, vector);
+            aq_vis_copy_of(dst + ds, src + ss, size, vector);
             src += 2 * ss;
             dst += 2 * ds;
         }
     }
-    for (; n >= 2; n -= 2) {
-        aq_vis_copy_of(dst, src, size);
-        aq_vis_copy_of(dst + ds, src + ss, size);
+    for (; vector < sizeof(aq_vis_line_t) && n >= 2; n -= 2) {
+        aq_vis_copy_of(dst, src, size, vector);
+        aq_vis_copy_of(dst + ds, src + ss, size, vector);
         src += 2 * ss;
         dst += 2 * ds;
     }
-    if (n > 0)
-        aq_vis_copy_of(dst, src, size);
+    for (; n > 0; n--) {
+        aq_vis_copy_of(dst, src, size, vector);
+        src += ss;
+        dst += ds;
+    }
 }
 
 /* Copies runs of any size up to a line, and large ones, treated specially by aq_vis_copy_run(). */
@@ -146,20 +158,20 @@ AQ_VIS_LOOP void aq_vis_row_runs(char *dst, ptrdiff_t ds, const char *src, ptrdi
  * by vectors of 64 bytes. */
 #define AQ_VIS_CALL      1024
 #define AQ_VIS_CALL_WIDE 8192
-#define AQ_VIS_CALL_ZEN4 2048
+#define AQ_VIS_CALL_LINE 2048
 
 AQ_VIS_LOOP void aq_vis_row_lines(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n,
-                                  size_t size)
+                                  size_t size, const size_t vector)
 {
     for (; n > 0; n--) {
         size_t at = 0;
 
         for (; at + 128 <= size; at += 128)
-            aq_vis_copy_of(dst + at, src + at, 128);
+            aq_vis_copy_of(dst + at, src + at, 128, vector);
         if (size - at > 64)
-            aq_vis_copy_of(dst + at, src + at, 64);
+            aq_vis_copy_of(dst + at, src + at, 64, vector);
         if (at < size)
-            aq_vis_copy_of(dst + size - 64, src + size - 64, 64);
+            aq_vis_copy_of(dst + size - 64, src + size - 64, 64, vector);
         src += ss;
         dst += ds;
     }
@@ -178,12 +190,12 @@ AQ_VIS_LOOP void aq_vis_row_long(char *dst, ptrdiff_t ds, const char *src, ptrdi
 
 /* Copies a row of elements of any size; from size `call` on by the C library's memcpy(). */
 AQ_VIS_LOOP void aq_vis_row_any(char *dst, ptrdiff_t ds, const char *src, ptrdiff_t ss, size_t n,
-                                size_t size, size_t call)
+                                size_t size, size_t call, const size_t vector)
 {
     if (size <= 64 || size >= AQ_COPY_LARGE)
         aq_vis_row_runs(dst, ds, src, ss, n, size);
     else if (size < call)
-        aq_vis_row_lines(dst, ds, src, ss, n, size);
+        aq_vis_row_lines(dst, ds, src, ss, n, size, vector);
     else
         aq_vis_row_long(dst, ds, src, ss, n, size);
 }
@@ -193,7 +205,8 @@ AQ_VIS_LOOP void aq_vis_row_any(char *dst, ptrdiff_t ds, const char *src, ptrdif
 #define AQ_VIS_TILE 16
 
 AQ_VIS_LOOP void aq_vis_tiles_of(char *dst, const char *src, const struct aq_vis_dim *inner,
-                                 const struct aq_vis_dim *outer, const size_t size)
+                                 const struct aq_vis_dim *outer, const size_t size,
+                                 const size_t vector)
 {
     for (size_t i = 0; i < inner->count; i += AQ_VIS_TILE) {
         const size_t n = inner->count - i < AQ_VIS_TILE ? inner->count - i : AQ_VIS_TILE;
@@ -201,7 +214,7 @@ AQ_VIS_LOOP void aq_vis_tiles_of(char *dst, const char *src, const struct aq_vis
         const char *from = aq_vis_at(aq_vis_move((uintptr_t)src, inner->src, i));
 
         for (size_t k = outer->count; k > 0; k--) {
-            aq_vis_row_of(to, inner->dst, from, inner->src, n, size);
+            aq_vis_row_of(to, inner->dst, from, inner->src, n, size, vector);
             to += outer->dst;
             from += outer->src;
         }
@@ -209,25 +222,27 @@ AQ_VIS_LOOP void aq_vis_tiles_of(char *dst, const char *src, const struct aq_vis
 }
 
 AQ_VIS_LOOP void aq_vis_plane_of(char *dst, const char *src, const struct aq_vis_dim *inner,
-                                 const struct aq_vis_dim *outer, const size_t size)
+                                 const struct aq_vis_dim *outer, const size_t size,
+                                 const size_t vector)
 {
     if (size <= 16 && outer->src < 64 && outer->src > -64 && outer->count > 1
         && inner->count > AQ_VIS_TILE && (inner->src >= 256 || inner->src <= -256)) {
-        aq_vis_tiles_of(dst, src, inner, outer, size);
+        aq_vis_tiles_of(dst, src, inner, outer, size, vector);
         return;
     }
     for (size_t k = outer->count; k > 0; k--) {
-        aq_vis_row_of(dst, inner->dst, src, inner->src, inner->count, size);
+        aq_vis_row_of(dst, inner->dst, src, inner->src, inner->count, size, vector);
         dst += outer->dst;
         src += outer->src;
     }
 }
 
 AQ_VIS_LOOP void aq_vis_plane_any(char *dst, const char *src, const struct aq_vis_dim *inner,
-                                  const struct aq_vis_dim *outer, size_t size, size_t call)
+                                  const struct aq_vis_dim *outer, size_t size, size_t call,
+                                  const size_t vector)
 {
     for (size_t k = outer->count; k > 0; k--) {
-        aq_vis_row_any(dst, inner->dst, src, inner->src, inner->count, size, call);
+        aq_vis_row_any(dst, inner->dst, src, inner->src, inner->count, size, call, vector);
         dst += outer->dst;
         src += outer->src;
     }
@@ -258,7 +273,8 @@ static const struct aq_vis_dim aq_vis_once = { 1, 0, 0 };
 
 /* Elements of a size that the compiler knows. Or, with size 0, of shape->elemsz bytes, and from
  * `call` bytes on, copying is the C library's. */
-AQ_VIS_LOOP void aq_vis_stack(const struct aq_vis_shape *shape, const size_t size, size_t call)
+AQ_VIS_LOOP void aq_vis_stack(const struct aq_vis_shape *shape, const size_t size, size_t call,
+                              const size_t vector)
 {
     const struct aq_vis_dim *inner = &shape->dim[0];
     const struct aq_vis_dim *outer = shape->levels > 1 ? &shape->dim[1] : &aq_vis_once;
@@ -269,9 +285,10 @@ AQ_VIS_LOOP void aq_vis_stack(const struct aq_vis_shape *shape, const size_t siz
         index[d] = 0;
     do {
         if (size != 0)
-            aq_vis_plane_of(aq_vis_at(dst), aq_vis_at(src), inner, outer, size);
+            aq_vis_plane_of(aq_vis_at(dst), aq_vis_at(src), inner, outer, size, vector);
         else
-            aq_vis_plane_any(aq_vis_at(dst), aq_vis_at(src), inner, outer, shape->elemsz, call);
+            aq_vis_plane_any(aq_vis_at(dst), aq_vis_at(src), inner, outer, shape->elemsz, call,
+                             vector);
     } while (aq_vis_next_plane(shape, index, &dst, &src));
 }
 
@@ -279,39 +296,49 @@ AQ_VIS_LOOP void aq_vis_stack(const struct aq_vis_shape *shape, const size_t siz
  * have arrays of. */
 #define AQ_VIS_WORDS(CASE)   CASE(1) CASE(2) CASE(4) CASE(8) CASE(12) CASE(16) CASE(24)
 #define AQ_VIS_RECORDS(CASE) CASE(32) CASE(48) CASE(64) CASE(128)
-#define AQ_VIS_CASE(size)               \
-    case size:                          \
-        aq_vis_stack(shape, (size), 0); \
+#define AQ_VIS_CASE(size)                       \
+    case size:                                  \
+        aq_vis_stack(shape, (size), 0, vector); \
         break;
 
-AQ_VIS_LOOP void aq_vis_copy_records(const struct aq_vis_shape *shape, size_t call)
+AQ_VIS_LOOP void aq_vis_copy_records(const struct aq_vis_shape *shape, size_t call,
+                                     const size_t vector)
 {
     switch (shape->elemsz) {
         AQ_VIS_RECORDS(AQ_VIS_CASE)
     default:
-        aq_vis_stack(shape, 0, call);
+        aq_vis_stack(shape, 0, call, vector);
     }
+}
+
+static AQ_TARGET_LINE void aq_vis_copy_line(const struct aq_vis_shape *shape)
+{
+    aq_vis_copy_records(shape, AQ_VIS_CALL_LINE, 64);
 }
 
 static AQ_TARGET_WIDE void aq_vis_copy_wide(const struct aq_vis_shape *shape)
 {
-    aq_vis_copy_records(shape, aq_cpu_is_zen4() ? AQ_VIS_CALL_ZEN4 : AQ_VIS_CALL_WIDE);
+    aq_vis_copy_records(shape, AQ_VIS_CALL_WIDE, 32);
 }
 
 static void aq_vis_copy_narrow(const struct aq_vis_shape *shape)
 {
-    aq_vis_copy_records(shape, AQ_VIS_CALL);
+    aq_vis_copy_records(shape, AQ_VIS_CALL, 16);
 }
 
 static void aq_vis_copy_planes(const struct aq_vis_shape *shape)
 {
+    const size_t vector = 16;
+
     switch (shape->elemsz) {
         AQ_VIS_WORDS(AQ_VIS_CASE)
     default:
-        if (shape->elemsz >= 32 && aq_cpu_has_wide())
-            aq_vis_copy_wide(shape);
-        else
+        if (shape->elemsz < 32 || !aq_cpu_has_wide())
             aq_vis_copy_narrow(shape);
+        else if (aq_cpu_is_zen4())
+            aq_vis_copy_line(shape);
+        else
+            aq_vis_copy_wide(shape);
     }
 }
 
