@@ -225,11 +225,13 @@ struct aq_conduit_ops {
 
     /* Sleeping in the kernel. sleep_prepare announces a sleeper and returns the wakeup count. The
      * caller tests once more for work and calls sleep, which returns when the count has changed
-     * since, or after max_ns. It calls sleep_cancel once for each sleep_prepare. sleep_wake wakes
-     * the sleepers of this process. sleep_add_fd: sleepers also wake when fd becomes readable. */
-    uint32_t (*sleep_prepare)(void);
+     * since, or after max_ns. It calls sleep_cancel once for each sleep_prepare, with the same
+     * waits: true for a thread that waits itself; false for one that serves the others, which the
+     * end of a barrier does not wake. sleep_wake wakes the sleepers of this process. sleep_add_fd:
+     * sleepers also wake when fd becomes readable. */
+    uint32_t (*sleep_prepare)(bool waits);
     void (*sleep)(uint32_t wakeup, uint64_t max_ns);
-    void (*sleep_cancel)(void);
+    void (*sleep_cancel)(bool waits);
     void (*sleep_wake)(void);
     int (*sleep_add_fd)(int fd);
     /* A thread is about to sleep. Sends deferred messages, and makes the network wake the thread

@@ -98,8 +98,9 @@ struct aq_job {
     const struct aq_conduit_ops *local;   /* to the ranks of this neighborhood */
     const struct aq_conduit_ops *remote;  /* to all others */
     bool has_remote;                      /* some rank shares no memory with this one */
-    /* number of this process's threads that have announced sleep */
-    const _Atomic uint32_t *sleeping;
+    /* number of this process's threads that have announced sleep; those of them that wait
+     * themselves, and do not serve others */
+    const _Atomic uint32_t *sleeping, *waiting;
     gex_Rank_t
         /* this rank, if messages to it are calls, see aq_am_loop.h; else GEX_RANK_INVALID */
         loop_rank;

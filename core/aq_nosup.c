@@ -241,8 +241,9 @@ void aq_nosup_am_free(bool is_reply, const struct aq_am_buffer *buffer)
     aq_nosup_reached("am_free");
 }
 
-uint32_t aq_nosup_sleep_prepare(void)
+uint32_t aq_nosup_sleep_prepare(bool waits)
 {
+    (void)waits;
     aq_nosup_reached("sleep_prepare");
 }
 
@@ -252,8 +253,9 @@ void aq_nosup_sleep(uint32_t wakeup, uint64_t max_ns)
     aq_nosup_reached("sleep");
 }
 
-void aq_nosup_sleep_cancel(void)
+void aq_nosup_sleep_cancel(bool waits)
 {
+    (void)waits;
     aq_nosup_reached("sleep_cancel");
 }
 

@@ -51,9 +51,9 @@ int aq_nosup_am_send(const struct aq_am_out *out);
 int aq_nosup_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                       const gex_AM_Arg_t *args);
 void aq_nosup_am_free(bool is_reply, const struct aq_am_buffer *buffer);
-uint32_t aq_nosup_sleep_prepare(void);
+uint32_t aq_nosup_sleep_prepare(bool waits);
 void aq_nosup_sleep(uint32_t wakeup, uint64_t max_ns);
-void aq_nosup_sleep_cancel(void);
+void aq_nosup_sleep_cancel(bool waits);
 void aq_nosup_sleep_wake(void);
 int aq_nosup_sleep_add_fd(int fd);
 int aq_nosup_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes,

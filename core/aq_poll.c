@@ -103,11 +103,19 @@ static inline unsigned aq_poll_unnoted(void)
     return served + aq_poll_operations();
 }
 
-/* Another thread may sleep on a condition that a handler of ours has just made true. */
+/* Another thread may sleep on a condition that a handler of ours has just made true. Where all
+ * memory is shared a service thread has no such condition, and a program that polls often would
+ * pay for waking its own each time; over a network that thread looks at its deadlines again. */
 static inline void aq_poll_notify(unsigned served)
 {
 #if AQ_THREADED
-    if (served != 0)
+    if (served == 0)
+        return;
+    /* The sleeper's membarrier is the other part: either this test sees the sleeper, or the sleeper
+     * sees what the handler stored. Relaxed: as said */
+    atomic_signal_fence(memory_order_seq_cst);
+    if (aq_job.has_remote || aq_job.waiting == NULL
+        || AQ_UNLIKELY(atomic_load_explicit(aq_job.waiting, memory_order_relaxed) != 0))
         aq_wait_wake();
 #else
     (void)served;
@@ -166,11 +174,11 @@ static __attribute__((noinline, cold)) unsigned aq_poll_in_vain(void)
         aq_poll_notify(served);
         return served;
     }
-    wakeup = aq_wait_prepare();
+    wakeup = aq_wait_prepare(true);
     served = aq_poll_unnoted();
     if (served == 0)
         aq_wait_sleep(wakeup, AQ_BACKOFF_NS);
-    aq_job.local->sleep_cancel();
+    aq_job.local->sleep_cancel(true);
     aq_poll_notify(served);
     return served;
 }
@@ -275,11 +283,11 @@ int gasnet_set_waitmode(int wait_mode)
 
 /* --- sleeping: the wake-ups are of shared memory, the descriptors of the network --- */
 
-uint32_t aq_wait_prepare(void)
+uint32_t aq_wait_prepare(bool waits)
 {
     aq_poll_skip.busy = 0; /* the last look is at everything */
     aq_job.remote->wait_arm();
-    return aq_job.local->sleep_prepare();
+    return aq_job.local->sleep_prepare(waits);
 }
 
 void aq_wait_sleep(uint32_t wakeup, uint64_t max_ns)
@@ -305,7 +313,7 @@ static inline void aq_wait_awake(struct aq_waiter *waiter)
 {
     if (waiter->asleep) {
         waiter->asleep = 0;
-        aq_job.local->sleep_cancel();
+        aq_job.local->sleep_cancel(true);
     }
 }
 
@@ -459,7 +467,7 @@ static void aq_wait_asleep(struct aq_waiter *waiter)
 
     if (!waiter->asleep) {
         waiter->asleep = 1;
-        waiter->wakeup = aq_wait_prepare();
+        waiter->wakeup = aq_wait_prepare(true);
         return;
     }
     aq_stall_look(waiter);

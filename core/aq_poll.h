@@ -26,8 +26,9 @@ void aq_wait_step_replies(struct aq_waiter *waiter);
 /* Sleeping in the kernel until a local rank, the network or another thread of this process brings
  * work. aq_wait_prepare() announces the sleeper; the caller looks once more for work, calls
  * aq_wait_sleep(), which returns after a wake-up or after max_ns at the latest, and ends with
- * aq_job.local->sleep_cancel(). aq_wait_wake() wakes the sleepers of this process. */
-uint32_t aq_wait_prepare(void);
+ * aq_job.local->sleep_cancel(). waits: as in struct aq_conduit_ops. aq_wait_wake() wakes the
+ * sleepers of this process. */
+uint32_t aq_wait_prepare(bool waits);
 void aq_wait_sleep(uint32_t wakeup, uint64_t max_ns);
 void aq_wait_wake(void);
 

@@ -124,12 +124,12 @@ static void aq_service_serve(void)
     struct aq_service_look last = aq_service_look_now();
 
     do {
-        const uint32_t wakeup = aq_wait_prepare();
+        const uint32_t wakeup = aq_wait_prepare(false);
 
         /* what arrived before the announcement woke no thread: poll once more */
         if (aq_poll_service() == 0)
             aq_wait_sleep(wakeup, AQ_SERVICE_SLEEP_NS);
-        aq_job.local->sleep_cancel();
+        aq_job.local->sleep_cancel(false);
         while (aq_poll_service() != 0)
             continue;
     } while (!aq_service_client_waits(&last) && aq_service_goes_on());

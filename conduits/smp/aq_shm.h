@@ -32,14 +32,16 @@ enum aq_shm_channel { AQ_CHANNEL_REQUEST = 0, AQ_CHANNEL_REPLY = 1, AQ_CHANNELS 
 /* Shared by all ranks of the host. */
 struct aq_shm_common {
     _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleepers; /* sleeping threads of all ranks */
+    _Atomic uint32_t waiting;                        /* those that wait themselves */
     _Alignas(AQ_SHM_PAIR) _Atomic uint32_t
         cma_refused; /* some rank may not read another rank's memory */
 };
 
 /* One for each rank. */
 struct aq_shm_control {
-    /* threads of the rank that have announced their sleep */
+    /* threads of the rank that have announced their sleep; those of them that wait themselves */
     _Alignas(AQ_SHM_PAIR) _Atomic uint32_t sleeping;
+    _Atomic uint32_t waiting;
     _Atomic uint32_t wakeup;    /* futex; incremented to wake the rank */
     _Atomic uint32_t listening; /* a sleeper waits for descriptors too: wake it by a datagram */
     _Alignas(
@@ -246,12 +248,12 @@ void aq_shm_sleep_fini(void);
 /* From now on sleepers of this process also wake when fd becomes readable. The caller owns fd.
  * AQ_OK, or negative, logged. */
 int aq_shm_sleep_add_fd(int fd);
-uint32_t aq_shm_sleep_prepare(void);
+uint32_t aq_shm_sleep_prepare(bool waits);
 void aq_shm_sleep(uint32_t wakeup, uint64_t max_ns);
-void aq_shm_sleep_cancel(void);
+void aq_shm_sleep_cancel(bool waits);
 void aq_shm_sleep_wake(void);
 int aq_shm_wake(struct aq_shm_control *control); /* AQ_OK, always */
-void aq_shm_wake_all(void);
+void aq_shm_wake_waiting(void); /* of all ranks, those where a thread waits itself */
 
 /* Between a store that publishes something and the test whether a rank sleeps. The sleeper's
  * membarrier is the processor's part: after it, either the publisher sees the sleeper, or the

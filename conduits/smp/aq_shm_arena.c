@@ -129,6 +129,7 @@ static int aq_shm_map_arena(int fd, uint64_t stride, uint32_t count)
     aq_shm.arena = arena;
     aq_shm.self = aq_shm_control(aq_shm.me);
     aq_job.sleeping = &aq_shm.self->sleeping;
+    aq_job.waiting = &aq_shm.self->waiting;
     return AQ_OK;
 }
 

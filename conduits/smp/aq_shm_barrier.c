@@ -29,21 +29,25 @@ static _Atomic uint64_t *aq_shm_named(uint64_t k)
     return (_Atomic uint64_t *)(void *)(aq_shm.arena + aq_shm.layout.named) + (k & 1) * aq_shm.size;
 }
 
-/* The last rank to arrive wakes the sleepers; the last of the other ranks wakes the leader. If two
- * ranks arrive last at the same time, each fences before it scans, so at least one of them sees
- * both. */
+/* The last rank to arrive wakes the threads that wait; the last of the other ranks wakes the
+ * leader, where a service thread may do what the leader has to. No other service thread has
+ * anything to do at the end of a phase: a program whose barriers woke one each time would pay for
+ * two wake-ups in each. If two ranks arrive last at the same time, each fences before it scans, so
+ * at least one of them sees both. */
 static void aq_shm_barrier_announce(bool (*all_arrived)(uint64_t k, gex_Rank_t *missing_out),
                                     uint64_t k)
 {
     const uint32_t leader = aq_shm.size - 1;
+    _Atomic uint32_t *sleepers =
+        aq_job.has_remote ? &aq_shm_common()->sleepers : &aq_shm_common()->waiting;
     gex_Rank_t missing;
 
     aq_shm_order_before_look();
-    if (AQ_LIKELY(atomic_load_explicit(&aq_shm_common()->sleepers, memory_order_relaxed) == 0))
+    if (AQ_LIKELY(atomic_load_explicit(sleepers, memory_order_relaxed) == 0))
         return;
     atomic_thread_fence(memory_order_seq_cst);
     if (all_arrived(k, &missing))
-        aq_shm_wake_all();
+        aq_shm_wake_waiting();
     else if (aq_job.has_remote && aq_shm.me != leader && missing == aq_shm.jobrank_of[leader])
         aq_shm_wake(aq_shm_control(leader));
 }

@@ -112,12 +112,16 @@ void aq_shm_sleep_fini(void)
 
 /* --- sleeping --- */
 
-uint32_t aq_shm_sleep_prepare(void)
+uint32_t aq_shm_sleep_prepare(bool waits)
 {
     struct aq_shm_control *self = aq_shm.self;
     uint32_t wakeup = atomic_load_explicit(&self->wakeup, memory_order_relaxed);
 
     /* seq_cst: the announcement comes before the caller's last look at everything */
+    if (waits) {
+        atomic_fetch_add_explicit(&self->waiting, 1, memory_order_seq_cst);
+        atomic_fetch_add_explicit(&aq_shm_common()->waiting, 1, memory_order_seq_cst);
+    }
     atomic_fetch_add_explicit(&self->sleeping, 1, memory_order_seq_cst);
     atomic_fetch_add_explicit(&aq_shm_common()->sleepers, 1, memory_order_seq_cst);
     if (aq_shm_has_membarrier)
@@ -185,8 +189,13 @@ void aq_shm_sleep(uint32_t wakeup, uint64_t max_ns)
         aq_sleep_listen(wakeup, max_ns);
 }
 
-void aq_shm_sleep_cancel(void)
+void aq_shm_sleep_cancel(bool waits)
 {
+    /* relaxed: a waker that sees the old numbers wakes for nothing */
+    if (waits) {
+        atomic_fetch_sub_explicit(&aq_shm.self->waiting, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&aq_shm_common()->waiting, 1, memory_order_relaxed);
+    }
     atomic_fetch_sub_explicit(&aq_shm.self->sleeping, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&aq_shm_common()->sleepers, 1, memory_order_relaxed);
 }
@@ -220,11 +229,10 @@ void aq_shm_sleep_wake(void)
         aq_shm_wake(self);
 }
 
-void aq_shm_wake_all(void)
+void aq_shm_wake_waiting(void)
 {
+    aq_shm_order_before_look();
     for (uint32_t local = 0; local < aq_shm.size; local++)
-        if (local != aq_shm.me
-            && atomic_load_explicit(&aq_shm_control(local)->sleeping, memory_order_relaxed) != 0)
+        if (atomic_load_explicit(&aq_shm_control(local)->waiting, memory_order_relaxed) != 0)
             aq_shm_wake(aq_shm_control(local));
-    aq_shm_sleep_wake();
 }

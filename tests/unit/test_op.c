@@ -12,6 +12,7 @@
 #include "core/aq_job.h"
 #include "core/aq_callback.h"
 #include "core/aq_op.h"
+#include "core/aq_poll.h"
 
 /* --- a conduit for one test at a time --- */
 
@@ -19,6 +20,7 @@ static unsigned polls;
 static struct aq_op *poll_op; /* one part of it ends at poll number poll_at */
 static gex_EC_t poll_category;
 static unsigned poll_at;
+static unsigned wakes; /* of this process's sleepers */
 
 static unsigned fake_poll(enum aq_poll_kind kind)
 {
@@ -30,8 +32,9 @@ static unsigned fake_poll(enum aq_poll_kind kind)
     return 0;
 }
 
-static uint32_t fake_sleep_prepare(void)
+static uint32_t fake_sleep_prepare(bool waits)
 {
+    (void)waits;
     return 0;
 }
 
@@ -40,8 +43,14 @@ static void fake_sleep(uint32_t wakeup, uint64_t max_ns)
     (void)wakeup, (void)max_ns;
 }
 
-static void fake_nothing(void)
+static void fake_sleep_cancel(bool waits)
 {
+    (void)waits;
+}
+
+static void fake_sleep_wake(void)
+{
+    wakes++;
 }
 
 static const struct aq_conduit_info fake_info = { .name = "fake" };
@@ -51,8 +60,8 @@ static const struct aq_conduit_ops fake_conduit = {
     .poll = fake_poll,
     .sleep_prepare = fake_sleep_prepare,
     .sleep = fake_sleep,
-    .sleep_cancel = fake_nothing,
-    .sleep_wake = fake_nothing,
+    .sleep_cancel = fake_sleep_cancel,
+    .sleep_wake = fake_sleep_wake,
 };
 
 static const struct aq_op_kind kind = { .waits_in = "a test", .name = "test operation" };
@@ -514,6 +523,38 @@ static void test_misuse(void **state)
 
 #endif
 
+/* A poll that has served something wakes threads that wait; where all ranks share memory it lets a
+ * service thread sleep. */
+static void test_a_poll_wakes_who_waits(void **state)
+{
+    static _Atomic uint32_t waiting;
+    unsigned before = wakes;
+    struct aq_op *op;
+    gex_Event_t event = start(&op, GEX_EC_PUT, GEX_EC_PUT);
+
+    (void)state;
+    aq_job.waiting = &waiting;
+    end_at_poll(op, GEX_EC_PUT, 1);
+    gasnet_AMPoll();
+    assert_int_equal(wakes, before);
+    waiting = 1;
+    end_at_poll(op, GEX_EC_PUT, 1);
+    gasnet_AMPoll();
+    assert_int_equal(wakes, before + 1);
+    gex_Event_Wait(event);
+    before = wakes;
+    waiting = 0;
+    event = start(&op, GEX_EC_PUT, GEX_EC_PUT);
+    aq_op_end(op, GEX_EC_PUT, 1);
+    aq_job.has_remote = true;
+    end_at_poll(op, GEX_EC_PUT, 1);
+    aq_poll_service();
+    assert_int_equal(wakes, before + 1);
+    aq_job.has_remote = false;
+    gex_Event_Wait(event);
+    aq_job.waiting = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -529,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_many_outstanding),
         cmocka_unit_test(test_synced_by_another_thread),
         cmocka_unit_test(test_thread_ends_with_operations),
+        cmocka_unit_test(test_a_poll_wakes_who_waits),
 #if GASNET_DEBUG
         cmocka_unit_test(test_misuse),
 #endif
