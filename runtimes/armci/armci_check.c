@@ -53,7 +53,7 @@ static void grow(const struct aq_armci_peer *self, struct aq_armci_notes *notes)
     notes->capacity = capacity;
     aq_armci_lock_give(&notes->lock);
     if (old != NULL)
-        aq_armci_heap_free(aq_armci.heap, old);
+        aq_armci_heap_free(aq_armci.heap, old, 0);
 }
 
 /* Only the owner's program thread changes the list. */

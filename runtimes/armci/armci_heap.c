@@ -15,6 +15,7 @@ struct block {
     char *addr;
     size_t size;
     size_t touched; /* free block: upper bound of its bytes whose pages are in memory */
+    size_t extent;  /* free block: all of those are among so many first bytes */
     bool is_free;
     struct block *below, *above; /* neighbours by address */
     struct block *prev, *next;   /* free: in its class; used: next in its chain of the table */
@@ -23,6 +24,7 @@ struct block {
 struct aq_armci_heap {
     char *base;
     size_t size;
+    size_t touched; /* of all free blocks */
     aq_armci_give_back *give_back;
     size_t used;
     size_t nused;
@@ -48,6 +50,7 @@ static void class_insert(struct aq_armci_heap *heap, struct block *block)
         block->next->prev = block;
     heap->classes[c] = block;
     heap->filled |= (uint64_t)1 << c;
+    heap->touched += block->touched;
 }
 
 static void class_remove(struct aq_armci_heap *heap, struct block *block)
@@ -62,6 +65,7 @@ static void class_remove(struct aq_armci_heap *heap, struct block *block)
         block->next->prev = block->prev;
     if (heap->classes[c] == NULL)
         heap->filled &= ~((uint64_t)1 << c);
+    heap->touched -= block->touched;
 }
 
 static struct block **chain_of(const struct aq_armci_heap *heap, const void *addr)
@@ -180,12 +184,11 @@ static void split(struct aq_armci_heap *heap, struct block *block, size_t size)
         return;
     *rest = (struct block){ .addr = block->addr + size,
                             .size = block->size - size,
-                            .touched = block->touched,
+                            .extent = block->extent > size ? block->extent - size : 0,
                             .is_free = true,
                             .below = block,
                             .above = block->above };
-    if (rest->touched > rest->size)
-        rest->touched = rest->size;
+    rest->touched = block->touched < rest->extent ? block->touched : rest->extent;
     if (rest->above != NULL)
         rest->above->below = rest;
     block->above = rest;
@@ -211,6 +214,8 @@ void *aq_armci_heap_alloc(struct aq_armci_heap *heap, size_t bytes)
 static struct block *join(struct aq_armci_heap *heap, struct block *below, struct block *block)
 {
     class_remove(heap, below);
+    if (block->extent > 0)
+        below->extent = below->size + block->extent;
     below->size += block->size;
     below->touched += block->touched;
     below->above = block->above;
@@ -220,22 +225,23 @@ static struct block *join(struct aq_armci_heap *heap, struct block *below, struc
     return below;
 }
 
-static void give_back(struct aq_armci_heap *heap, struct block *block)
+static void give_back(struct aq_armci_heap *heap, struct block *block, size_t keep)
 {
-    if (block->touched < AQ_ARMCI_HEAP_RETURN)
+    if (heap->touched <= keep || block->touched < AQ_ARMCI_HEAP_RETURN)
         return;
-    heap->give_back(block->addr, block->size);
-    block->touched = 0;
+    heap->touched -= block->touched;
+    block->touched = block->extent = 0;
+    heap->give_back(block->addr, block->size); /* last: handlers may run there */
 }
 
-int aq_armci_heap_free(struct aq_armci_heap *heap, void *ptr)
+int aq_armci_heap_free(struct aq_armci_heap *heap, void *ptr, size_t keep)
 {
     struct block *block = table_remove(heap, ptr);
 
     if (block == NULL)
         return -1;
     block->is_free = true;
-    block->touched = block->size;
+    block->touched = block->extent = block->size;
     if (block->above != NULL && block->above->is_free) {
         struct block *above = block->above;
 
@@ -246,7 +252,7 @@ int aq_armci_heap_free(struct aq_armci_heap *heap, void *ptr)
     if (block->below != NULL && block->below->is_free)
         block = join(heap, block->below, block);
     class_insert(heap, block);
-    give_back(heap, block); /* last: handlers may run there */
+    give_back(heap, block, keep);
     return 0;
 }
 
@@ -268,7 +274,7 @@ void aq_armci_heap_reset(struct aq_armci_heap *heap)
         if (block->is_free) {
             block = block->above;
         } else {
-            aq_armci_heap_free(heap, block->addr);
+            aq_armci_heap_free(heap, block->addr, 0);
             block = heap->first; /* the free has joined blocks */
         }
     }

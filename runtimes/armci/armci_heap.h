@@ -4,9 +4,9 @@
  * Owns      its lists, which lie outside of the range: a program that writes past its array does
  *           not damage them
  * Threads   one at a time
- * Promise   blocks may be freed in any order; neighbouring free blocks are joined. The pages of a
- *           free block are returned to the system once AQ_ARMCI_HEAP_RETURN of its bytes may have
- *           been touched. An allocation touches no page
+ * Promise   blocks may be freed in any order; neighbouring free blocks are joined. A free block of
+ *           which AQ_ARMCI_HEAP_RETURN bytes may have been touched is returned to the system by the
+ *           free that made it, unless that may keep it. An allocation touches no page
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -29,8 +29,9 @@ void aq_armci_heap_destroy(struct aq_armci_heap *heap);
 
 /* Allocates bytes > 0, aligned to AQ_ARMCI_HEAP_ALIGN. NULL: no free block is large enough. */
 void *aq_armci_heap_alloc(struct aq_armci_heap *heap, size_t bytes);
-/* Returns 0; -1 if ptr is not an allocation. */
-int aq_armci_heap_free(struct aq_armci_heap *heap, void *ptr);
+/* keep: nothing is returned to the system while not more free bytes than that may have been touched
+ * in the whole heap. Returns 0; -1 if ptr is not an allocation. */
+int aq_armci_heap_free(struct aq_armci_heap *heap, void *ptr, size_t keep);
 /* Returns 1 if [ptr, ptr+bytes) lies in one allocation, else 0. */
 int aq_armci_heap_holds(const struct aq_armci_heap *heap, const void *ptr, size_t bytes);
 /* Frees every allocation. */

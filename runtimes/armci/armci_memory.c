@@ -14,6 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes of freed local memory that stays: Global Arrays allocates a buffer of 24 MiB for each
+ * product, and touches some of it. Pages that come and go cost more than a small product. */
+#define LOCAL_RESERVE ((size_t)32 << 20)
+
 /* What a rank contributes to the allgather. where is NULL if the rank asked for 0 bytes. */
 struct part {
     void *where;
@@ -33,7 +37,7 @@ static void *allocate(size_t bytes)
 static int release(void *ptr)
 {
     aq_armci_unnote_memory(ptr);
-    return aq_armci_heap_free(aq_armci.heap, ptr) == 0 ? 0 : FAIL;
+    return aq_armci_heap_free(aq_armci.heap, ptr, 0) == 0 ? 0 : FAIL;
 }
 
 static struct part allocate_part(armci_size_t bytes)
@@ -171,7 +175,7 @@ int PARMCI_Free_local(void *ptr)
     must_run("ARMCI_Free_local");
     if (ptr == NULL)
         return 0;
-    return aq_armci_heap_free(aq_armci.heap, ptr) == 0 ? 0 : FAIL;
+    return aq_armci_heap_free(aq_armci.heap, ptr, LOCAL_RESERVE) == 0 ? 0 : FAIL;
 }
 AQ_ARMCI_TWIN(Free_local);
 

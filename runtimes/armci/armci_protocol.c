@@ -278,7 +278,7 @@ void aq_armci_wait_chunks(int proc)
 static void drop_buffers(void)
 {
     for (int i = 0; i < aq_armci_protocol.buffers && ring[i].data != NULL; i++)
-        aq_armci_heap_free(aq_armci.heap, ring[i].data);
+        aq_armci_heap_free(aq_armci.heap, ring[i].data, 0);
     memset(ring, 0, sizeof(ring));
     at = 0;
 }

@@ -8,8 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define BYTES ((size_t)4 << 20)
-#define MANY  500
+#define MiB     ((size_t)1 << 20)
+#define BYTES   (4 * MiB)
+#define RESERVE (2 * MiB)
+#define MANY    500
 
 static char *blocks[MANY];
 static size_t sizes[MANY];
@@ -38,18 +40,42 @@ static void give_back(void *addr, size_t bytes)
     given_back += bytes;
 }
 
+/* Allocations that come and go keep their pages, up to so many bytes. Returns what is wrong. */
+static int keeps(void)
+{
+    char *base = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct aq_armci_heap *heap = aq_armci_heap_create(base, BYTES, give_back);
+    void *first = aq_armci_heap_alloc(heap, MiB), *second;
+    int wrong = 0;
+
+    given_back = 0;
+    for (int turn = 0; turn < 100; turn++) {
+        void *passing = aq_armci_heap_alloc(heap, RESERVE);
+
+        wrong += passing == NULL || aq_armci_heap_free(heap, passing, RESERVE) != 0;
+    }
+    wrong += given_back != 0;
+    second = aq_armci_heap_alloc(heap, RESERVE); /* takes what was kept */
+    wrong += aq_armci_heap_free(heap, first, RESERVE) != 0 || given_back != 0;
+    wrong += aq_armci_heap_free(heap, second, RESERVE) != 0 || given_back != BYTES;
+    aq_armci_heap_destroy(heap);
+    munmap(base, BYTES);
+    return wrong;
+}
+
 int main(void)
 {
     char *base = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct aq_armci_heap *heap = aq_armci_heap_create(base, BYTES, give_back);
-    int wrong = 0, refused = 0;
+    int wrong = keeps(), refused = 0;
 
+    given_back = 0;
     for (int turn = 0; turn < 20000; turn++) {
         const int i = (int)draw(MANY);
 
         if (blocks[i] != NULL) {
             wrong += !is_intact(i) || !aq_armci_heap_holds(heap, blocks[i] + sizes[i] - 1, 1)
-                     || aq_armci_heap_free(heap, blocks[i]) != 0;
+                     || aq_armci_heap_free(heap, blocks[i], 0) != 0;
             blocks[i] = NULL;
             continue;
         }
@@ -65,9 +91,9 @@ int main(void)
     }
     for (int i = 0; i < MANY; i++)
         if (blocks[i] != NULL && i % 2 == 0)
-            wrong += !is_intact(i) || aq_armci_heap_free(heap, blocks[i]) != 0;
+            wrong += !is_intact(i) || aq_armci_heap_free(heap, blocks[i], 0) != 0;
     aq_armci_heap_reset(heap);
-    wrong += aq_armci_heap_used(heap) != 0 || aq_armci_heap_free(heap, base) != -1;
+    wrong += aq_armci_heap_used(heap) != 0 || aq_armci_heap_free(heap, base, 0) != -1;
     wrong +=
         aq_armci_heap_alloc(heap, BYTES + 1) != NULL || aq_armci_heap_alloc(heap, BYTES) != base;
     aq_armci_heap_destroy(heap);

@@ -98,9 +98,9 @@ void *aq_armci_heap_alloc(void *heap, size_t bytes)
     return malloc(bytes);
 }
 
-void aq_armci_heap_free(void *heap, void *ptr)
+void aq_armci_heap_free(void *heap, void *ptr, size_t keep)
 {
-    (void)heap;
+    (void)heap, (void)keep;
     free(ptr);
 }
 

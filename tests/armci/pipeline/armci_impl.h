@@ -97,7 +97,7 @@ static inline size_t gex_AM_MaxReplyLong(int tm, gex_Rank_t rank, gex_Event_t lc
 
 void aq_armci_fatal(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 void *aq_armci_heap_alloc(void *heap, size_t bytes);
-void aq_armci_heap_free(void *heap, void *ptr);
+void aq_armci_heap_free(void *heap, void *ptr, size_t keep);
 void aq_armci_mark(int proc);
 int ARMCIX_Set(const char *name, const char *value);
 long ARMCIX_Counter(const char *name);
