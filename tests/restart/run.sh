@@ -2,8 +2,8 @@
 # run.sh - jobs over groups: started and ended a hundred times (thirty under a sanitizer), in halves, one after the other, with other members,
 # misused, killed. Prints TAP. SPDX-License-Identifier: BSD-3-Clause
 #
-#   run.sh [--long]     AQ_BUILD is the build folder, AQ_SRC the source folder. Where an mpicc is, groups of MPI too;
-#                       with --long these alone, a hundred times
+#   run.sh [--long | --short]   AQ_BUILD is the build folder, AQ_SRC the source folder. Where an mpicc is, groups of MPI
+#                       too; with --long these alone, a hundred times; with --short some of all, for ThreadSanitizer
 
 set -u
 build=${AQ_BUILD:-$PWD}
@@ -33,12 +33,12 @@ is() {
     name=$1
     shift
     count=$((count + 1))
-    if timeout -s KILL 120 "$@" >"$work/out" 2>&1 </dev/null; then
+    if timeout -s KILL 120 "$@" >"$work/out" 2>&1 </dev/null && ! grep -q 'WARNING: ThreadSanitizer' "$work/out"; then
         echo "ok $count - $name"
         grep '^# after all' "$work/out"
     else
         echo "not ok $count - $name (status $?)"
-        sed 's/^/# /' "$work/out" | head -20
+        sed 's/^/# /' "$work/out" | head -40
         bad=1
     fi
 }
@@ -50,7 +50,8 @@ says() {
     count=$((count + 1))
     timeout -s KILL 60 "$@" >"$work/out" 2>&1 </dev/null
     got=$?
-    if [ $got = "$want" ] && { [ -z "$text" ] || grep -q "$text" "$work/out"; }; then
+    if [ $got = "$want" ] && { [ -z "$text" ] || grep -q "$text" "$work/out"; } &&
+        ! grep -q 'WARNING: ThreadSanitizer' "$work/out"; then
         echo "ok $count - $name"
     else
         echo "not ok $count - $name (status $got, not $want, or no '$text')"
@@ -87,6 +88,33 @@ lost_at_the_end() {
         says 137 'was lost' "$where: rank $rank killed in the last barrier" "$@" second $rank
     done
 }
+
+# in_short WHERE COMMAND...: each case a few times
+in_short() {
+    where=$1
+    shift
+    is "$where: again" "$@" 3 again 14
+    is "$where: both halves at a time" "$@" 4 halves 3
+    is "$where: one half while the other waits" "$@" 4 turns 2
+    is "$where: other members, other orders" "$@" 4 members 1
+    is "$where: who has ended the job leaves at once" "$@" 4 leave
+    says 3 '' "$where: gasnet_exit in the second job" "$@" 2 failed
+    says 137 'was lost' "$where: a rank killed in the second job" "$@" 3 killed
+}
+if [ "${1:-}" = --short ]; then
+    prog=$build/tests/restart/restart-par
+    service="MALLOC_ARENA_MAX=1 GASNET_PROGRESS_THREAD=1"
+    in_short smp "$prog"
+    is "smp: with a service thread" env $service "$prog" 3 again 14
+    for each in 1 2; do
+        in_short "udp, $each sharing memory" $udp GASNET_SUPERNODE_MAXSIZE=$each "$prog"
+    done
+    is "udp: with a service thread" $udp $service GASNET_SUPERNODE_MAXSIZE=1 "$prog" 3 again 14
+    is "udp: over a network that loses" \
+        $udp GASNET_SUPERNODE_MAXSIZE=1 AQ_UDP_FAULTS=drop=5%,dup=2%,reorder=5% "$prog" 3 again 14
+    echo "1..$count"
+    exit $bad
+fi
 
 for mode in $modes; do
     prog=$build/tests/restart/restart-$mode
