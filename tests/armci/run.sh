@@ -292,26 +292,6 @@ else
             done
         done
     done
-    # two hosts, which share no memory and reach each other by a switch; MPI's own connections are older.
-    # Mirrored arrays want the same number of ranks on each
-    on_hosts()
-    {
-        # shellcheck disable=SC2016
-        GASNET_CONDUIT=udp sh "$AQ_SRC/tests/restart/hosts.sh" 2 sh -c 'ip link set lo up; exec "$@"' sh \
-            timeout -k 5 100 "$MPIRUN" -n 8 ./arrays-c-hosts >ours 2>errors
-        status=$?
-        cat errors
-        echo "exit status $status"
-        [ $status = 0 ] && grep -q 'on 2 hosts' errors && diff arrays-c-expected ours
-    }
-    if sh "$AQ_SRC/tests/restart/hosts.sh" 2 true 2>/dev/null; then
-        # shellcheck disable=SC2086
-        check "arrays-c links, for hosts" links arrays-c hosts "$MPICC" "$AQ_SRC/tests/armci/ga/hosts.c" -lga-openmpi \
-            -I"$tree/include" -L"$tree/lib" -larmci -Wl,-rpath,"$tree/lib" $rest
-        check "arrays-c, 8 ranks on two hosts, udp" on_hosts
-    else
-        skip "arrays-c, two hosts" "network namespaces cannot be had"
-    fi
     # shellcheck disable=SC2086
     check "parts-c links with libarmci" links parts-c ours "$MPICC" -lga-openmpi \
         -L"$tree/lib" -larmci -Wl,-rpath,"$tree/lib" $rest
@@ -320,6 +300,40 @@ else
             check "Global Arrays on a part of the ranks: $way, $conduit" right $conduit 5 ./parts-c-ours $way
         done
     done
+    # two hosts, which share no memory and reach each other by a switch; MPI's own connections are older.
+    # Mirrored arrays want the same number of ranks on each
+    # on_hosts RANKS PROGRAM...
+    on_hosts()
+    {
+        count=$1
+        shift
+        # shellcheck disable=SC2016
+        GASNET_CONDUIT=udp sh "$AQ_SRC/tests/restart/hosts.sh" 2 sh -c 'ip link set lo up; exec "$@"' sh \
+            timeout -k 5 100 "$MPIRUN" -n "$count" "$@" >ours 2>errors
+        status=$?
+        cat errors
+        echo "exit status $status"
+        [ $status = 0 ] && grep -q 'on 2 hosts' errors
+    }
+    same_on_hosts() { on_hosts 8 "./$1-hosts" && diff "$1-expected" ours; }
+    # of 5 ranks one half is on both hosts
+    right_on_hosts() { on_hosts 5 ./parts-c-hosts "$1" && [ "$(grep -c 'of 5 right' ours)" = 5 ]; }
+    if sh "$AQ_SRC/tests/restart/hosts.sh" 2 true 2>/dev/null; then
+        check "hosts compiles" "$MPICC" -g -I"$tree/include" -c "$AQ_SRC/tests/armci/ga/hosts.c" -o hosts.o
+        for program in arrays-c:"$MPICC" arrays-f:"${MPICC%mpicc*}mpif90${MPICC##*mpicc}" parts-c:"$MPICC"; do
+            compiler=${program#*:} program=${program%%:*}
+            # shellcheck disable=SC2086
+            check "$program links, for hosts" links $program hosts "$compiler" hosts.o -lga-openmpi \
+                -L"$tree/lib" -larmci -Wl,-rpath,"$tree/lib" $rest
+        done
+        check "arrays-c, 8 ranks on two hosts, udp" same_on_hosts arrays-c
+        check "arrays-f, 8 ranks on two hosts, udp" same_on_hosts arrays-f
+        for way in halves turns; do
+            check "Global Arrays on a part of the ranks of two hosts: $way, udp" right_on_hosts $way
+        done
+    else
+        skip "Global Arrays on two hosts" "network namespaces cannot be had"
+    fi
 fi
 
 # --- the other MPI: its programs and the sources of libarmci, over the archive of all conduits ---

@@ -2,7 +2,7 @@
  * hosts.c - linked to a program of Global Arrays, moves its ranks, once MPI has started, to the
  * hosts of tests/restart/hosts.sh, in blocks. What MPI has opened stays where it was; Aqueduct
  * starts later.
- * Rank 0 says at the end, on standard error, of how many hosts the ranks were.
+ * The first rank of ARMCI says at its end, on standard error, of how many hosts the ranks were.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -39,6 +39,12 @@ int MPI_Init(int *argc, char ***argv)
     }
     close(fd);
     return status;
+}
+
+/* The Fortran interface calls no MPI_Init that could be another. */
+void mpi_init_(int *status)
+{
+    *status = MPI_Init(NULL, NULL);
 }
 
 int ARMCI_Finalize(void)
