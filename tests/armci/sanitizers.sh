@@ -67,12 +67,19 @@ ends()
     [ $status = "$2" ] && grep -q "$3" "$work/run" && ! grep -q -E 'Sanitizer|runtime error' "$work/run"
 }
 
-for program in transfers handles memory sync messages programs accumulate protocols procedures locks parts edges ends; do
+for program in transfers handles memory sync messages programs accumulate protocols procedures locks parts edges twins ends; do
     check "$program builds" builds $program
 done
+heap_builds()
+{
+    (cd "$build" && eval "$CC -D_GNU_SOURCE -I$AQ_SRC/runtimes/armci -o $work/heap $AQ_SRC/tests/armci/heap.c \
+        $AQ_SRC/runtimes/armci/armci_heap.c")
+}
+check "heap builds" heap_builds
+check "heap" "$work/heap"
 for conduit in smp udp; do
     check "transfers, $conduit" clean $conduit 2 transfers short
-    for program in handles memory sync messages programs edges; do
+    for program in handles memory sync messages programs edges twins; do
         check "$program, $conduit" clean $conduit 2 $program
     done
     check "accumulate, $conduit" clean $conduit 2 accumulate 20000
