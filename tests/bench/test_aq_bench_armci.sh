@@ -41,6 +41,8 @@ options='-c udp --no-peers'
 check "a network, no other libraries" lists 'udp: pipelines' NOT 'mpi: ' ARMCI-MPI
 options='--only locks'
 check "--only" lists 'one host: locks' NOT copies
+options='--ga'
+check "--ga" lists 'Global Arrays: 2 ranks, smp' 'Global Arrays: 4 ranks, mpi' NOT locks
 check "an unknown option" fails usage --nonsense
 check "an option without its value" fails usage --json
 export MPICC=no-such-mpicc
@@ -70,6 +72,21 @@ rows = json.load(open(sys.argv[1]))
 assert any(r["name"] == "1000 aggregated doubles" and r["goal"] == "<= 1.1" and r["ratio"] > 0 for r in rows)
 assert all(r["section"] == "udp: transfers" for r in rows)
 END
+fi
+
+# global_arrays RANKS: a short run on libarmci and on ARMCI-MPI; each result is verified
+global_arrays()
+{
+    timeout 150 "$bench" armci --quick --ga --only "$1 ranks" --json "$work/json" >"$work/said" 2>"$work/errors"
+    status=$?
+    cat "$work/said" "$work/errors"
+    [ $status = 0 ] && [ "$(grep -c '^dgemm 256 .* ARMCI-MPI ' "$work/said")" = 2 ]
+}
+if ls /usr/lib/*/libga-openmpi.a /usr/lib/*/libarmci-openmpi.a >/dev/null 2>&1 &&
+    readelf -d "$AQ_INSTALL/lib/libarmci.so" | grep -q 'NEEDED.*libmpi\.so'; then
+    check "Global Arrays, 2 ranks" global_arrays 2
+else
+    skip "Global Arrays" "needs a libarmci for Open MPI, libglobalarrays-dev and libarmci-mpi-dev"
 fi
 
 "$bench" armci >"$work/said" 2>&1 &

@@ -49,9 +49,11 @@ form == "json" {
 END { if (form == "json") print (NR == 0 ? "[]" : "\n]") }
 
 form == "markdown" && NR == 1 {
-    print "<!-- SPDX-License-Identifier: BSD-3-Clause -->\n# What ARMCI costs\n"
-    print "<!-- Written by `aq-bench armci --markdown FILE --plot DIR`. -->\n"
-    print "`aq-bench armci`" (how == "quick" ? " --quick" : "") ", " date " UTC. " machine ". " \
+    command = "aq-bench armci" (ga == "yes" ? " --ga" : "")
+    print "<!-- SPDX-License-Identifier: BSD-3-Clause -->\n# What " \
+        (ga == "yes" ? "Global Arrays costs on ARMCI" : "ARMCI costs") "\n"
+    print "<!-- Written by `" command " --markdown FILE" (ga == "yes" ? "" : " --plot DIR") "`. -->\n"
+    print "`" command "`" (how == "quick" ? " --quick" : "") ", " date " UTC. " machine ". " \
         "[armci.md](../armci.md#figures) says how to read the rows and has the plots."
 }
 form == "markdown" {

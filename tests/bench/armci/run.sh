@@ -14,10 +14,12 @@ usage()
     cat <<END
 usage: aq-bench armci [options]
   --quick          short slices: about a minute on an idle machine
+  --ga             Global Arrays on libarmci and on ARMCI-MPI, nothing else: the same program is
+                   linked with both, and they take turns; 2 and 4 ranks
   --strict         exit with 1 if a row has missed its goal
   --only A,B       sections whose name contains A or B
   --list           print the sections and stop
-  -c, --conduit C  the networks to measure; udp,mpi unless told otherwise
+  -c, --conduit C  the networks to measure; udp,mpi unless told otherwise, with --ga smp,mpi
   --no-peers       leave out ARMCI-MPI
   --json FILE      also write all rows as JSON
   --markdown FILE  also write all rows as tables
@@ -35,12 +37,13 @@ fail()
     exit 2
 }
 
-how=full only='' list=no strict=no peers=yes json='' markdown='' plot='' networks=udp,mpi
+how=full only='' list=no strict=no peers=yes ga=no json='' markdown='' plot='' networks=''
 while [ $# -gt 0 ]; do
     case $1 in
     --quick) how=quick ;;
     --strict) strict=yes ;;
     --list) list=yes ;;
+    --ga) ga=yes ;;
     --peers) peers=yes ;;
     --no-peers) peers=no ;;
     -h | --help) usage 0 ;;
@@ -60,6 +63,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
+[ -n "$networks" ] || { [ $ga = no ] && networks=udp,mpi || networks=smp,mpi; }
 tree=${AQ_INSTALL:?AQ_INSTALL is the installed tree}
 [ -n "${MPICC:-}" ] || MPICC=mpicc
 MPIRUN=${MPIRUN:-${MPICC%mpicc*}mpirun${MPICC##*mpicc}}
@@ -108,6 +112,7 @@ program()
     esac
     name=$1 compiler=$2
     shift 2
+    [ "$name" != ga ] || set -- "-lga-$mpi" "$@" "-lscalapack-$mpi" -llapack -lblas -lgfortran
     command -v "$compiler" >/dev/null &&
         "$compiler" -O3 "$here/armci_$name.c" "$here/bench_armci.c" -o "$program" "$@" -lpthread -lm \
             2>"$work/compiler"
@@ -214,13 +219,59 @@ END
     before=''
 }
 
-apart=GASNET_SUPERNODE_MAXSIZE=1
-one_host
-for network in $(echo "$networks" | tr , ' '); do
-    network "$network"
-    [ "$network" != udp ] || slow_link
-done
-[ "$peers" = no ] || others
+# --- Global Arrays: one program, each ARMCI in turn ---
+
+# ga_round RANKS BINDING ROUND LIBRARY [CONDUIT]: one run; its rows go to $work/rounds
+ga_round()
+{
+    program ga "$4" || fail "armci_ga.c does not link with Global Arrays of $mpi: $(tail -n 1 "$work/compiler")"
+    launch "$4" "$1" "$2"
+    # shellcheck disable=SC2086
+    env GASNET_CONDUIT="${5:-}" timeout -k 5 $limit $launch "$program" $how </dev/null >"$work/out" 2>"$work/err" &
+    child=$!
+    wait $child || { cat "$work/err" >&2; fail "armci_ga on ${5:-$4} has ended with status $?"; }
+    child=
+    sed "s/^/${5:-$4}|$3|/" "$work/out" >>"$work/rounds"
+}
+
+# ga_sections RANKS BINDING: all networks and the other ARMCI in each round
+ga_sections()
+{
+    wanted_networks=''
+    for network in $(echo "$networks" | tr , ' '); do
+        title="Global Arrays: $1 ranks, $network"
+        wanted "$title" || continue
+        [ "$list" = no ] || echo "$title"
+        wanted_networks="$wanted_networks $network"
+    done
+    [ "$list" = no ] && [ -n "$wanted_networks" ] || return 0
+    : >"$work/rounds"
+    for round in $rounds; do
+        for network in $wanted_networks; do ga_round "$1" "$2" "$round" ours "$network"; done
+        [ "$peers" = no ] || ga_round "$1" "$2" "$round" "$mpi"
+    done
+    for network in $wanted_networks; do
+        echo "# Global Arrays: $1 ranks, $network"
+        awk -f "$here/ga.awk" -v ours="$network" -v theirs="$mpi" -v title="Global Arrays: $1 ranks, $network" \
+            "$work/rounds" | tee -a "$work/rows" | awk -v form=text -f "$here/rows.awk"
+    done
+}
+
+if [ $ga = yes ]; then
+    mpi=mpich rounds='1 2 3 4 5'
+    is_openmpi "$MPICC" && mpi=openmpi
+    [ $how = full ] || rounds='1 2'
+    ga_sections 2 core
+    ga_sections 4 none
+else
+    apart=GASNET_SUPERNODE_MAXSIZE=1
+    one_host
+    for network in $(echo "$networks" | tr , ' '); do
+        network "$network"
+        [ "$network" != udp ] || slow_link
+    done
+    [ "$peers" = no ] || others
+fi
 [ "$list" = no ] || exit 0
 
 # --- what needs two sections, files, the verdict ---
@@ -238,7 +289,7 @@ machine()
         "load average at the end $(cut -d ' ' -f 2 /proc/loadavg)"
 }
 [ -z "$markdown" ] || awk -v form=markdown -v how="$how" -v date="$(date -u '+%Y-%m-%d, %H:%M')" -v machine="$(machine)" \
-    -f "$here/rows.awk" "$work/rows" >"$markdown" || exit 2
+    -v ga="$ga" -f "$here/rows.awk" "$work/rows" >"$markdown" || exit 2
 [ -z "$plot" ] || sh "$here/plot.sh" "$work/rows" "$plot" || exit 2
 awk -F'|' '{ n[$10]++ } END { printf "# %d ok, %d MISSED, %d noise\n", n["ok"], n["MISSED"], n["noise"] }' "$work/rows"
 [ "$strict" = no ] || ! grep -q '|MISSED$' "$work/rows"
