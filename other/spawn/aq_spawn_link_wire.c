@@ -12,16 +12,14 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <linux/errqueue.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/aq_env.h"
+#include "other/spawn/aq_host_address.h"
 #include "other/spawn/aq_siphash.h"
 #include "other/spawn/aq_spawn_link_internal.h"
 
@@ -53,141 +51,37 @@ void aq_link_make_keys(const uint8_t job_key[32])
     }
 }
 
-/* converts an IPv4 address for an IPv6 socket */
 static struct sockaddr_in6 aq_link_mapped(struct in_addr in)
 {
-    struct sockaddr_in6 sa = { .sin6_family = AF_INET6 };
-
-    sa.sin6_addr.s6_addr[10] = sa.sin6_addr.s6_addr[11] = 0xff;
-    memcpy(&sa.sin6_addr.s6_addr[12], &in, sizeof(in));
-    return sa;
+    return (struct sockaddr_in6){ .sin6_family = AF_INET6, .sin6_addr = aq_host_address_of_v4(in) };
 }
 
-/* returns true if other hosts can reach this address */
-static bool aq_link_useful(const struct ifaddrs *i, char text[INET6_ADDRSTRLEN])
-{
-    if (i->ifa_addr == NULL || (i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0)
-        return false;
-    if (i->ifa_addr->sa_family == AF_INET)
-        return inet_ntop(AF_INET, &((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr, text,
-                         INET6_ADDRSTRLEN)
-               != NULL;
-    if (i->ifa_addr->sa_family == AF_INET6) {
-        const struct in6_addr *in = &((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr;
-
-        return !IN6_IS_ADDR_LINKLOCAL(in)
-               && inet_ntop(AF_INET6, in, text, INET6_ADDRSTRLEN) != NULL;
-    }
-    return false;
-}
-
-static const uint8_t *aq_link_bytes(const struct sockaddr *sa)
-{
-    return (const uint8_t *)sa
-           + (sa->sa_family == AF_INET ? offsetof(struct sockaddr_in, sin_addr)
-                                       : offsetof(struct sockaddr_in6, sin6_addr));
-}
-
-/* Returns true if the user's preference names this interface, its address, or a network that it is
- * in. An address without "/bits" also stands for the interface's own network, since one setting
- * serves all hosts. */
-static bool aq_link_is_preferred(const struct ifaddrs *i, const char *pref)
-{
-    uint8_t address[16];
-    char copy[64], *slash;
-    unsigned bytes = i->ifa_addr->sa_family == AF_INET ? 4 : 16, bits;
-
-    if (strcmp(pref, i->ifa_name) == 0)
-        return true;
-    snprintf(copy, sizeof(copy), "%s", pref);
-    slash = strchr(copy, '/');
-    bits = slash != NULL ? (unsigned)strtoul(slash + 1, NULL, 10) : 0;
-    if (slash != NULL)
-        *slash = '\0';
-    if (inet_pton(i->ifa_addr->sa_family, copy, address) != 1
-        || (slash == NULL && i->ifa_netmask == NULL))
-        return false;
-    for (unsigned at = 0; at < bytes; at++) {
-        unsigned own = bits >= 8 * at + 8 ? 0xff
-                       : bits > 8 * at    ? 0xff00u >> (bits - 8 * at) & 0xff
-                                          : 0;
-        unsigned mask = slash != NULL ? own : aq_link_bytes(i->ifa_netmask)[at];
-
-        if (((address[at] ^ aq_link_bytes(i->ifa_addr)[at]) & mask) != 0)
-            return false;
-    }
-    return true;
-}
-
-/* the interface that the user has named for the job's datagrams; NULL: none that exists here */
-static const char *aq_link_pref(const struct ifaddrs *all)
-{
-    static const char *const names[] = { "GASNET_UDP_INTERFACE", "GASNET_WORKERIP" };
-    char text[INET6_ADDRSTRLEN];
-
-    for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-        const char *pref = aq_env_get(names[n]);
-
-        if (pref == NULL || *pref == '\0')
-            continue;
-        for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next)
-            if (aq_link_useful(i, text) && aq_link_is_preferred(i, pref))
-                return pref;
-    }
-    return NULL;
-}
-
-/* The address that the user prefers, for a socket that receives nothing else, IPv4 first; without a
- * preference any address. */
+/* The address that the user prefers, for a socket that receives nothing else; without a preference
+ * any address. */
 static struct sockaddr_in6 aq_link_own_address(void)
 {
-    struct sockaddr_in6 any = { .sin6_family = AF_INET6 }, sa = any;
-    struct ifaddrs *all = NULL;
-    char text[INET6_ADDRSTRLEN];
-    const char *pref;
+    struct sockaddr_in6 sa = { .sin6_family = AF_INET6 };
+    struct in6_addr address;
+    bool preferred;
 
-    if (getifaddrs(&all) != 0)
-        return any;
-    pref = aq_link_pref(all);
-    for (struct ifaddrs *i = all; i != NULL && pref != NULL; i = i->ifa_next) {
-        if (!aq_link_useful(i, text) || !aq_link_is_preferred(i, pref))
-            continue;
-        if (i->ifa_addr->sa_family == AF_INET) {
-            sa = aq_link_mapped(((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr);
-            break;
-        }
-        if (IN6_IS_ADDR_UNSPECIFIED(&sa.sin6_addr))
-            sa.sin6_addr = ((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr;
-    }
-    freeifaddrs(all);
+    if (aq_host_addresses(&address, 1, &preferred) != 0 && preferred)
+        sa.sin6_addr = address;
     return sa;
 }
 
-static void aq_link_write_addr(char addr_text[AQ_LINK_ADDR_MAX], unsigned port,
-                               const struct sockaddr_in6 *bound)
+static void aq_link_write_addr(char addr_text[AQ_LINK_ADDR_MAX], unsigned port)
 {
     char name[AQ_LINK_NAME] = "?", text[INET6_ADDRSTRLEN];
-    struct ifaddrs *all = NULL;
-    int at, count = 0;
+    struct in6_addr addresses[AQ_LINK_ADDRESSES];
+    bool preferred;
+    const unsigned count = aq_host_addresses(addresses, AQ_LINK_ADDRESSES, &preferred);
+    int at;
 
     gethostname(name, sizeof(name) - 1);
     at = snprintf(addr_text, AQ_LINK_ADDR_MAX, "%s %u", name[0] != '\0' ? name : "?", port);
-    if (!IN6_IS_ADDR_UNSPECIFIED(&bound->sin6_addr)) {
-        if (IN6_IS_ADDR_V4MAPPED(&bound->sin6_addr))
-            inet_ntop(AF_INET, &bound->sin6_addr.s6_addr[12], text, sizeof(text));
-        else
-            inet_ntop(AF_INET6, &bound->sin6_addr, text, sizeof(text));
-        snprintf(addr_text + at, (size_t)(AQ_LINK_ADDR_MAX - at), " %s", text);
-        return;
-    }
-    if (getifaddrs(&all) != 0)
-        all = NULL;
-    for (struct ifaddrs *i = all; i != NULL && count < AQ_LINK_ADDRESSES; i = i->ifa_next)
-        if (aq_link_useful(i, text)) {
-            at += snprintf(addr_text + at, (size_t)(AQ_LINK_ADDR_MAX - at), " %s", text);
-            count++;
-        }
-    freeifaddrs(all);
+    for (unsigned i = 0; i < count; i++)
+        at += snprintf(addr_text + at, (size_t)(AQ_LINK_ADDR_MAX - at), " %s",
+                       aq_host_address_text(&addresses[i], text));
     if (count == 0) /* then all "hosts" are on this machine */
         snprintf(addr_text + at, (size_t)(AQ_LINK_ADDR_MAX - at), " 127.0.0.1 ::1");
 }
@@ -218,7 +112,7 @@ int aq_link_socket(char addr_out[AQ_LINK_ADDR_MAX])
     if (getsockname(fd, (struct sockaddr *)&sa6, &len) != 0)
         return -1;
     /* the port has the same offset in both structures */
-    aq_link_write_addr(addr_out, ntohs(sa6.sin6_port), &preferred);
+    aq_link_write_addr(addr_out, ntohs(sa6.sin6_port));
     return fd;
 }
 
