@@ -79,6 +79,16 @@ static inline uint64_t aq_now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* The same to a tick of the kernel, 1 to 10 ms, and late by that: a few ns where aq_now_ns() takes
+ * some tens. */
+static inline uint64_t aq_now_coarse_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static inline size_t aq_round_up(size_t value, size_t power_of_two)
 {
     return (value + power_of_two - 1) & ~(power_of_two - 1);

@@ -4,9 +4,11 @@
  * Polling   a poll of MPI costs about ten times as much as one of shared memory. While local ranks
  *           send, core leaves MPI out of most polls
  * Waiting   MPI offers nothing to block on. A waiting rank sleeps and polls in turns, and each
- *           sleep is longer than the last. Local ranks and other threads can end a sleep by a
- *           wakeup. MPI makes progress in polls only: while a message or transfer is under way, the
- *           rank first yields its core a few times, and then sleeps for the shortest time
+ *           sleep is longer than the last, up to 1 ms. Local ranks and other threads can end a
+ *           sleep by a wakeup, and so can remote ranks by a datagram: a rank that is idle sleeps
+ *           for long (aq_mpi_wakeup.h). MPI makes progress in polls only: while a message or
+ *           transfer is under way, the rank first yields its core a few times, and then sleeps for
+ *           the shortest time
  * Parts     lowest first: aq_mpi_lock.h, aq_mpi_am.h (messages), aq_mpi_rma.h (transfers),
  *           aq_mpi_attach.h, aq_mpi_shutdown.h. A part calls only lower ones
  * Threads   any
@@ -23,6 +25,7 @@
 #include "conduits/mpi/aq_mpi_atomic.h"
 #include "conduits/mpi/aq_mpi_attach.h"
 #include "conduits/mpi/aq_mpi_coalesce.h"
+#include "conduits/mpi/aq_mpi_datagram.h"
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "conduits/mpi/aq_mpi_rndv.h"
@@ -31,6 +34,7 @@
 #include "core/aq_conduit.h"
 #include "core/aq_job.h"
 #include "core/aq_nosup.h"
+#include "core/aq_poll.h"
 #include "extended/aq_ref.h"
 
 #define AQ_MPI_POLL_NS        300u
@@ -77,6 +81,25 @@ static enum aq_mpi_receiver aq_mpi_receiver(void)
     }
 }
 
+/* Collective. Without wake-ups ranks sleep for at most 1 ms. */
+static int aq_mpi_init_wakeup(void)
+{
+    struct aq_mpi_wakeup_peer *peers;
+    bool works = false;
+    int rc = aq_mpi_datagram_open(aq_env_bool(AQ_ENV_AQ_MPI_WAKEUP), &works);
+
+    if (rc == AQ_OK && !works && aq_job.rank == 0)
+        AQ_LOG(INFO, MPI, "no wake-ups: idle ranks poll MPI every millisecond");
+    if (rc != AQ_OK || !works)
+        return rc;
+    peers = calloc(aq_job.size, sizeof(*peers));
+    if (peers == NULL)
+        return aq_fail(AQ_ERR_NOMEM, "mpi: no memory for the wake-ups of %u ranks", aq_job.size);
+    aq_mpi_wakeup_open(&aq_mpi_am.wakeup, peers, aq_mpi_am.peers, aq_mpi_datagram_send,
+                       aq_now_ns());
+    return aq_wait_add_fd(aq_mpi_datagram_fd());
+}
+
 static int aq_mpi_init(void)
 {
     int rc;
@@ -104,7 +127,8 @@ static int aq_mpi_init(void)
         aq_limits.max_long = AQ_MPI_MAX_LONG;
     aq_limits.poll_ns = AQ_MPI_POLL_NS;
     aq_limits.host_bytes += AQ_MPI_LEFT_BYTES * aq_job.host_size;
-    return aq_mpi_rma_init();
+    rc = aq_mpi_rma_init();
+    return rc != AQ_OK ? rc : aq_mpi_init_wakeup();
 }
 
 /* MPI has been given back what belongs to it (aq_mpi_shutdown.c). */
@@ -116,6 +140,8 @@ static void aq_mpi_fini(void)
         aq_mpi_buf_give(aq_mpi_am.reserve);
     aq_mpi_buf_fini();
     aq_mpi_xfer_fini(&aq_mpi_rma.xfers);
+    aq_mpi_datagram_close();
+    free(aq_mpi_am.wakeup.peers);
     free(aq_mpi_am.peers);
 }
 
@@ -186,16 +212,31 @@ static void aq_mpi_wait_arm(void)
 }
 
 /* Returns true if a message or transfer is under way that only polls complete. A thread that holds
- * the lock may be starting one. */
-static bool aq_mpi_is_moving(void)
+ * the lock may be starting one. Otherwise *long_out: how long this thread may sleep if that is
+ * long, or 0. */
+static bool aq_mpi_is_moving(uint64_t *long_out)
 {
     bool moving;
 
     if (aq_mpi_rma_busy() || aq_mpi_coalesce_is_pending() || !aq_mpi_try_lock())
         return true;
     moving = aq_mpi_am_is_moving(&aq_mpi_am);
+    *long_out = moving ? 0 : aq_mpi_wakeup_limit(&aq_mpi_am.wakeup);
     aq_mpi_unlock();
     return moving;
+}
+
+/* Takes the datagrams that have come; otherwise they would end every sleep. Returns false if there
+ * are none. */
+static bool aq_mpi_take_wakeups(void)
+{
+    bool genuine;
+
+    if (!aq_mpi_am.wakeup.works || !aq_mpi_datagram_take(&genuine))
+        return false;
+    if (genuine)
+        aq_mpi_wakeup_came(&aq_mpi_am.wakeup);
+    return true;
 }
 
 /* Ends the job if the message that the thread waits for may have been lost at MPI_Finalize. */
@@ -207,25 +248,30 @@ static void aq_mpi_wait_look(gex_Rank_t peer)
         aq_mpi_check_over();
 }
 
+/* A message or transfer is under way. */
+static uint64_t aq_mpi_wait_moving(uint64_t max_ns)
+{
+    if (aq_mpi_yields < AQ_MPI_YIELDS) {
+        aq_mpi_yields++;
+        sched_yield();
+        return 0;
+    }
+    return MIN(AQ_MPI_BACKOFF_MIN_NS, max_ns);
+}
+
 static uint64_t aq_mpi_wait_limit(uint64_t max_ns)
 {
-    uint64_t limit;
+    uint64_t limit = aq_mpi_backoff_ns, long_ns;
 
+    if (aq_mpi_take_wakeups())
+        return 0;
     if (aq_mpi_is_alone())
         return max_ns;
-    if (aq_mpi_is_moving()) {
-        if (aq_mpi_yields < AQ_MPI_YIELDS) {
-            aq_mpi_yields++;
-            sched_yield();
-            return 0;
-        }
-        return AQ_MPI_BACKOFF_MIN_NS < max_ns ? AQ_MPI_BACKOFF_MIN_NS : max_ns;
-    }
+    if (aq_mpi_is_moving(&long_ns))
+        return aq_mpi_wait_moving(max_ns);
     aq_mpi_yields = 0;
-    limit = aq_mpi_backoff_ns < max_ns ? aq_mpi_backoff_ns : max_ns;
-    aq_mpi_backoff_ns = 2 * aq_mpi_backoff_ns < AQ_MPI_BACKOFF_MAX_NS ? 2 * aq_mpi_backoff_ns
-                                                                      : AQ_MPI_BACKOFF_MAX_NS;
-    return limit;
+    aq_mpi_backoff_ns = MIN(2 * aq_mpi_backoff_ns, AQ_MPI_BACKOFF_MAX_NS);
+    return MIN(MAX(limit, long_ns), max_ns);
 }
 
 /* --- reports --- */

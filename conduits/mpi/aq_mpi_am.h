@@ -2,8 +2,9 @@
  * aq_mpi_am.h - the state of active messages over MPI.
  *
  * The parts, lowest first: aq_mpi_packet.h (wire format), aq_mpi_credit.h (flow control),
- * aq_mpi_buf.h (memory), aq_mpi_ring.h (receive slots), aq_mpi_am_out.h, aq_mpi_am_in.h. The last
- * two take this state as an argument; each of the others can be used and tested by itself.
+ * aq_mpi_wakeup.h (who is awake), aq_mpi_buf.h (memory), aq_mpi_ring.h (receive slots),
+ * aq_mpi_am_out.h, aq_mpi_am_in.h. The last two take this state as an argument; each of the others
+ * can be used and tested by itself.
  *
  * Threads   with the lock, except as stated
  * Uses      the headers above. SPDX-License-Identifier: BSD-3-Clause
@@ -15,6 +16,7 @@
 #include "conduits/mpi/aq_mpi_credit.h"
 #include "conduits/mpi/aq_mpi_pairs.h"
 #include "conduits/mpi/aq_mpi_ring.h"
+#include "conduits/mpi/aq_mpi_wakeup.h"
 
 struct aq_mpi_am {
     const struct aq_mpi_lib_am *lib;
@@ -41,6 +43,7 @@ struct aq_mpi_am {
     atomic_bool before_sleep; /* set by a thread that is about to sleep: test every slot */
     bool dropped;             /* aq_mpi_am_drain() has dropped a message */
     atomic_bool due;          /* set by any thread: some peer is due a credit message */
+    struct aq_mpi_wakeup wakeup;
     struct aq_mpi_rings rings;
 };
 

@@ -114,6 +114,7 @@ static inline bool aq_mpi_in_packet(struct aq_mpi_am *am, struct aq_mpi_found *f
     if (AQ_UNLIKELY(!aq_mpi_credit_take(&am->peers[arrival->source], am->window, message->head.done,
                                         message->head.messages)))
         aq_mpi_in_malformed(arrival->source, "credit for requests that were not sent");
+    aq_mpi_wakeup_seen(&am->wakeup, &am->peers[arrival->source]);
     found->run = AQ_LIKELY(message->head.kind != AQ_MPI_CREDIT);
     if (!found->run) {
         aq_mpi_ring_done(&am->rings, arrival);
@@ -162,6 +163,7 @@ static __attribute__((noinline)) bool aq_mpi_in_idle(struct aq_mpi_am *am, unsig
     const uint32_t coming = am->coming[AQ_MPI_REPLY] + am->coming[AQ_MPI_REQUEST];
 
     am->quiet = 1;
+    aq_mpi_wakeup_empty(&am->wakeup);
     aq_mpi_ring_restart(&am->rings, true);
     if (coming != 0 || am->zcopy != 0 || (idle % AQ_IN_RECLAIM == 0 && am->lib->pending() != 0)) {
         aq_mpi_am_reclaim(am);

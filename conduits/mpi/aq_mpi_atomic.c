@@ -180,6 +180,7 @@ int aq_mpi_ad_op(struct aq_op *op, gex_Rank_t jobrank, gex_DT_t dt, void *result
     xfer->op = op;
     xfer->rank = jobrank;
     xfer->remote = (uintptr_t)tgt_addr - (uintptr_t)aq_job.bound[jobrank].addr;
+    xfer->needs_polls = aq_mpi_rma.atomics_need_polls;
     aq_mpi_atomic_fill(xfer, dt, result_p, opcode, operand1);
     aq_op_begin(op, xfer->atomic.category, 1);
     aq_mpi_xfer_start(&aq_mpi_rma.xfers, xfer);

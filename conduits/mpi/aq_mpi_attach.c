@@ -8,12 +8,23 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "conduits/mpi/aq_mpi_am.h"
 #include "conduits/mpi/aq_mpi_choose.h"
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "core/aq_am.h"
 #include "core/aq_job.h"
 #include "core/aq_poll.h"
+
+/* A rank that takes part in a collective call of MPI polls until it is complete, and for a while
+ * after that: the others may need progress of this rank. */
+static void aq_mpi_attach_stay_awake(bool begins)
+{
+    aq_mpi_lock();
+    aq_mpi_am.wakeup.collectives += begins ? 1u : -1u;
+    aq_mpi_wakeup_came(&aq_mpi_am.wakeup);
+    aq_mpi_unlock();
+}
 
 void aq_mpi_barrier(void)
 {
@@ -23,6 +34,8 @@ void aq_mpi_barrier(void)
 
     /* waits for transfers too, also those of other ranks: afterwards the caller alone uses the
      * module's list of requests */
+    if (!done)
+        aq_mpi_attach_stay_awake(true);
     while (!done || aq_mpi_rma_busy()) {
         begun = begun || !aq_mpi_rma_busy();
         if (begun && !done) {
@@ -34,6 +47,8 @@ void aq_mpi_barrier(void)
             aq_wait_step(&waiter);
     }
     aq_wait_end(&waiter);
+    if (begun)
+        aq_mpi_attach_stay_awake(false);
 }
 
 /* Returns false if this MPI has no usable window; active messages then carry all transfers. */

@@ -288,6 +288,7 @@ static void aq_mpi_choose_agree(const struct aq_mpi_remote_pair pairs[AQ_MPI_CLA
     aq_mpi_rma.window = window;
     aq_mpi_rma.atomics =
         window && (atomics == AQ_MPI_RMA_AUTO ? fit : atomics == AQ_MPI_RMA_WINDOW);
+    aq_mpi_rma.atomics_need_polls = !fit;
     for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
         if (pairs[class].exists) {
             aq_mpi_choose_show(

@@ -48,6 +48,7 @@ struct aq_mpi_peer {
     uint16_t tag
         /* tag of the last payload behind a packet, 1 to AQ_MPI_TAGS; 0: none */
         [AQ_MPI_CHANNELS];
+    uint64_t awake_ns;          /* until then the peer counts as awake: aq_mpi_wakeup.h */
     uint64_t requests, handled; /* for reports: messages sent; messages known to be handled */
 };
 

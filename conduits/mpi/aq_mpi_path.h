@@ -29,9 +29,10 @@ struct aq_mpi_paths {
 struct aq_mpi_rma {
     const struct aq_mpi_lib_rma *lib; /* NULL: no rank outside shared memory */
     struct aq_mpi_paths paths[AQ_MPI_CLASSES];
-    bool window;  /* the segments have a window */
-    bool asks;    /* peers that pay attention get messages instead (aq_mpi_rma.c) */
-    bool atomics; /* atomic domains use it where they can */
+    bool window;             /* the segments have a window */
+    bool asks;               /* peers that pay attention get messages instead (aq_mpi_rma.c) */
+    bool atomics;            /* atomic domains use it where they can */
+    bool atomics_need_polls; /* of their targets: the user has forced them */
     struct aq_mpi_xfers xfers;
 };
 extern struct aq_mpi_rma aq_mpi_rma;

@@ -45,6 +45,7 @@ static struct aq_mpi_xfer *aq_mpi_window_xfer(const struct aq_mpi_xfer *as)
     xfer->remote = as->remote;
     xfer->local = as->local;
     xfer->nbytes = as->nbytes;
+    xfer->needs_polls = !aq_mpi_paths_to(as->rank)->one_sided;
     aq_op_begin(as->op, as->type == AQ_MPI_X_PUT ? GEX_EC_PUT : GEX_EC_GET, 1);
     return xfer;
 }

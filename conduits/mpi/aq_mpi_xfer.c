@@ -16,13 +16,15 @@
  *           under the same lock and so have no list of core/aq_freelist.h, and are returned to
  *           malloc when the job ends
  * Threads   with the lock around MPI, except aq_mpi_xfer_lock() and the count of busy ones
- * Uses      aq_mpi_xfer.h, aq_mpi_lock.h, core/aq_op.h. SPDX-License-Identifier: BSD-3-Clause
+ * Uses      aq_mpi_xfer.h, aq_mpi_lock.h, aq_mpi_am.h, core/aq_op.h.
+ *           SPDX-License-Identifier: BSD-3-Clause
  */
 #include "conduits/mpi/aq_mpi_xfer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "conduits/mpi/aq_mpi_am.h"
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "core/aq_poll.h"
 #include "base/aq_log.h"
@@ -86,6 +88,7 @@ struct aq_mpi_xfer *aq_mpi_xfer_new(struct aq_mpi_xfers *xs)
     xfer->copy = NULL;
     xfer->left_out = NULL;
     xfer->counts_lc = false;
+    xfer->needs_polls = false;
     return xfer;
 }
 
@@ -155,6 +158,8 @@ static void aq_mpi_xfer_fetched(struct aq_mpi_xfer *xfer)
 /* The transfer is complete: it has been flushed, or needs no flush. */
 static void aq_mpi_xfer_end(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer)
 {
+    if (xfer->needs_polls)
+        aq_mpi_wakeup_end(&aq_mpi_am.wakeup, xfer->rank);
     if (xfer->type == AQ_MPI_X_PUT) {
         aq_mpi_xfer_left(xfer); /* a transfer without a request has not reported this yet */
         aq_op_end(xfer->op, GEX_EC_PUT, 1);
@@ -236,6 +241,8 @@ static void aq_mpi_xfer_listed(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer
         xs->outstanding[xfer->rank]++;
         xs->windows++;
     }
+    if (xfer->needs_polls)
+        aq_mpi_wakeup_begin(&aq_mpi_am.wakeup, xfer->rank, aq_now_ns());
 }
 
 static void aq_mpi_xfer_go(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer)
@@ -338,6 +345,8 @@ static unsigned aq_mpi_xfer_flush(struct aq_mpi_xfers *xs)
             at = &(*at)->next;
             continue;
         }
+        if (rank != flushed && (*at)->needs_polls)
+            aq_mpi_wakeup_sent(&aq_mpi_am.wakeup, rank, &aq_mpi_am.peers[rank]);
         if (rank != flushed)
             aq_mpi_check(xs->lib->flush(AQ_MPI_WIN_JOB, rank), "completing transfers");
         flushed = rank;

@@ -56,9 +56,10 @@ struct aq_mpi_xfer {
     atomic_bool *left_out; /* set when the source may be reused, for a caller that waits; or NULL */
     uint64_t born;         /* settled puts: transfers started before this one */
     gex_Rank_t rank;
-    uint16_t tag;   /* of an MPI message */
-    uint8_t type;   /* enum aq_mpi_xfer_type */
-    bool counts_lc; /* op counts its local completion */
+    uint16_t tag;     /* of an MPI message */
+    uint8_t type;     /* enum aq_mpi_xfer_type */
+    bool counts_lc;   /* op counts its local completion */
+    bool needs_polls; /* completes only while its target polls MPI */
     struct aq_mpi_atomic atomic;
     char tiny[64]; /* space for a copy of few bytes */
 };

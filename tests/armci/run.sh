@@ -117,7 +117,7 @@ builds progress
 for conduit in smp udp; do
     check "progress, 2 ranks, $conduit" right $conduit 2 ./progress idle
 done
-check "progress, 2 ranks, mpi, with threads" right mpi 2 ./progress threads
+check "progress, 2 ranks, mpi, with threads" right mpi 2 ./progress threads idle
 builds procedures
 for conduit in smp udp mpi; do
     check "procedures, 3 ranks, $conduit" right $conduit 3 ./procedures threads

@@ -1,0 +1,310 @@
+/*
+ * aq_mpi_datagram.c - the UDP socket by which other ranks wake this one.
+ *
+ * On one host the socket is bound to the loopback. Between hosts a host offers the addresses of its
+ * interfaces, since it cannot know which of them others can reach, and each rank is sent a datagram
+ * at all of them by a rank of another host. The first address at which one arrives is the rank's.
+ * A barrier follows the sends, so that what has not arrived soon after it will not arrive.
+ *
+ * Owns      the socket, the addresses of the ranks
+ * Threads   see aq_mpi_datagram.h
+ * Uses      aq_mpi_lock.h, other/spawn; sockets. SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "conduits/mpi/aq_mpi_datagram.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/aq_log.h"
+#include "base/aq_platform.h"
+#include "base/aq_rc.h"
+#include "base/aq_state.h"
+#include "conduits/mpi/aq_mpi_lock.h"
+#include "core/aq_job.h"
+#include "other/spawn/aq_host_address.h"
+#include "other/spawn/aq_siphash.h"
+#include "other/spawn/aq_spawn.h"
+
+#define AQ_MPI_DATAGRAM_MS      100  /* for a datagram on its way */
+#define AQ_MPI_DATAGRAM_COPIES  2    /* sent at start to each address */
+#define AQ_MPI_DATAGRAM_OFFERS  4    /* addresses */
+#define AQ_MPI_DATAGRAM_AT_ONCE 64   /* taken in one call */
+#define AQ_MPI_DATAGRAM_BUFFER  4096 /* one datagram says as much as many */
+
+struct aq_mpi_datagram_wire {
+    uint64_t number;
+    uint8_t index;
+};
+#define AQ_MPI_WIRE_WAKEUP sizeof(uint64_t)
+#define AQ_MPI_WIRE_VERIFY (sizeof(uint64_t) + 1)
+
+struct aq_mpi_datagram_peer {
+    struct in6_addr address;
+    in_port_t port;
+};
+
+/* What a rank offers the others. */
+struct aq_mpi_datagram_offer {
+    in_port_t port; /* 0: it does not take part */
+    uint16_t count;
+    struct in6_addr addresses[AQ_MPI_DATAGRAM_OFFERS];
+};
+
+static struct {
+    int fd;
+    bool v4;                            /* the kernel has no IPv6 */
+    uint64_t number;                    /* this rank's */
+    struct aq_mpi_datagram_peer *peers; /* [size], by jobrank */
+} aq_mpi_datagram AQ_JOB_STATE = { .fd = -1 };
+
+int aq_mpi_datagram_fd(void)
+{
+    return aq_mpi_datagram.fd;
+}
+
+static uint64_t aq_mpi_datagram_number(gex_Rank_t jobrank)
+{
+    char use[] = "conduits/mpi: wake-up of rank 0000";
+
+    memcpy(use + sizeof(use) - 1 - sizeof(jobrank), &jobrank, sizeof(jobrank));
+    return aq_siphash(aq_spawn_key(), use, sizeof(use));
+}
+
+/* --- sending and taking --- */
+
+static void aq_mpi_datagram_send_to(const struct in6_addr *address, in_port_t port,
+                                    const struct aq_mpi_datagram_wire *wire, size_t nbytes)
+{
+    struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = *address };
+    struct sockaddr_in sa4 = { .sin_family = AF_INET, .sin_port = port };
+
+    if (!aq_mpi_datagram.v4) {
+        (void)!sendto(aq_mpi_datagram.fd, wire, nbytes, MSG_DONTWAIT, (struct sockaddr *)&sa,
+                      sizeof(sa));
+        return;
+    }
+    memcpy(&sa4.sin_addr, &address->s6_addr[12], sizeof(sa4.sin_addr));
+    (void)!sendto(aq_mpi_datagram.fd, wire, nbytes, MSG_DONTWAIT, (struct sockaddr *)&sa4,
+                  sizeof(sa4));
+}
+
+void aq_mpi_datagram_send(gex_Rank_t jobrank)
+{
+    const struct aq_mpi_datagram_peer *peer = &aq_mpi_datagram.peers[jobrank];
+    const struct aq_mpi_datagram_wire wire = { .number = aq_mpi_datagram_number(jobrank) };
+
+    aq_mpi_datagram_send_to(&peer->address, peer->port, &wire, AQ_MPI_WIRE_WAKEUP);
+}
+
+/* Takes one datagram. Returns its length; 0: it is none of this job's; negative: there is none. */
+static ssize_t aq_mpi_datagram_take_one(struct aq_mpi_datagram_wire *wire)
+{
+    char bytes[AQ_MPI_WIRE_VERIFY + 1];
+    const ssize_t got = recv(aq_mpi_datagram.fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+    if (got < 0)
+        return -1;
+    if (got != AQ_MPI_WIRE_WAKEUP && got != AQ_MPI_WIRE_VERIFY)
+        return 0;
+    memcpy(wire, bytes, (size_t)got);
+    return wire->number == aq_mpi_datagram.number ? got : 0;
+}
+
+bool aq_mpi_datagram_take(bool *genuine_out)
+{
+    struct aq_mpi_datagram_wire wire;
+    unsigned count = 0;
+
+    *genuine_out = false;
+    for (; count < AQ_MPI_DATAGRAM_AT_ONCE; count++) {
+        const ssize_t got = aq_mpi_datagram_take_one(&wire);
+
+        if (got < 0)
+            break;
+        *genuine_out = *genuine_out || got == AQ_MPI_WIRE_WAKEUP;
+    }
+    return count != 0;
+}
+
+/* --- opening --- */
+
+static unsigned aq_mpi_datagram_addresses(struct in6_addr addresses[AQ_MPI_DATAGRAM_OFFERS])
+{
+    const struct in_addr loopback = { htonl(INADDR_LOOPBACK) };
+    bool preferred;
+
+    if (aq_job.host_count > 1)
+        return aq_host_addresses(addresses, AQ_MPI_DATAGRAM_OFFERS, &preferred);
+    addresses[0] = aq_host_address_of_v4(loopback);
+    return 1;
+}
+
+/* Binds the socket to the address, or to any. */
+static bool aq_mpi_datagram_bind(bool v4, const struct in6_addr *address)
+{
+    struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_addr = *address };
+    struct sockaddr_in sa4 = { .sin_family = AF_INET };
+    const int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int off = 0, few = AQ_MPI_DATAGRAM_BUFFER;
+    int rc;
+
+    if (fd < 0)
+        return false;
+    if (!v4)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &few, sizeof(few));
+    if (v4 && IN6_IS_ADDR_V4MAPPED(address))
+        memcpy(&sa4.sin_addr, &address->s6_addr[12], sizeof(sa4.sin_addr));
+    rc = v4 ? bind(fd, (struct sockaddr *)&sa4, sizeof(sa4))
+            : bind(fd, (struct sockaddr *)&sa, sizeof(sa));
+    if (rc != 0) {
+        close(fd);
+        return false;
+    }
+    aq_mpi_datagram.fd = fd;
+    aq_mpi_datagram.v4 = v4;
+    return true;
+}
+
+/* Fills in the offer; without a socket its port stays 0. */
+static void aq_mpi_datagram_offer(struct aq_mpi_datagram_offer *own)
+{
+    const struct in6_addr any = IN6ADDR_ANY_INIT;
+    const struct in6_addr *address = &any;
+    struct sockaddr_in6 sa;
+    socklen_t len = sizeof(sa);
+
+    own->count = (uint16_t)aq_mpi_datagram_addresses(own->addresses);
+    if (own->count == 1) /* the only one, or the user's choice */
+        address = &own->addresses[0];
+    if (own->count == 0
+        || (!aq_mpi_datagram_bind(false, address) && !aq_mpi_datagram_bind(true, address)))
+        return;
+    /* the port has the same offset in both structures */
+    if (getsockname(aq_mpi_datagram.fd, (struct sockaddr *)&sa, &len) == 0)
+        own->port = sa.sin6_port;
+}
+
+/* --- verification --- */
+
+/* The rank whose datagrams verify the address of another: the rank before it, on another host if
+ * there are several. */
+static gex_Rank_t aq_mpi_datagram_verifier(gex_Rank_t rank)
+{
+    gex_Rank_t by = rank;
+
+    do
+        by = (by == 0 ? aq_job.size : by) - 1;
+    while (aq_job.host_count > 1 && aq_job.host_of[by] == aq_job.host_of[rank]);
+    return by;
+}
+
+static void aq_mpi_datagram_verify(const struct aq_mpi_datagram_offer *offers)
+{
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++) {
+        struct aq_mpi_datagram_wire wire = { .number = aq_mpi_datagram_number(rank) };
+
+        if (aq_mpi_datagram_verifier(rank) != aq_job.rank)
+            continue;
+        for (unsigned copy = 0; copy < AQ_MPI_DATAGRAM_COPIES; copy++)
+            for (wire.index = 0; wire.index < offers[rank].count; wire.index++)
+                aq_mpi_datagram_send_to(&offers[rank].addresses[wire.index], offers[rank].port,
+                                        &wire, AQ_MPI_WIRE_VERIFY);
+    }
+}
+
+/* Returns 1 plus the lowest index of an address at which a datagram has arrived; 0: none. */
+static uint8_t aq_mpi_datagram_await(void)
+{
+    const uint64_t end = aq_now_ns() + AQ_MPI_DATAGRAM_MS * UINT64_C(1000000);
+    struct pollfd pfd = { aq_mpi_datagram.fd, POLLIN, 0 };
+    struct aq_mpi_datagram_wire wire;
+    uint8_t first = 0;
+
+    while (first == 0 && aq_now_ns() < end) {
+        (void)!poll(&pfd, 1, 10);
+        for (unsigned count = 0; count < AQ_MPI_DATAGRAM_AT_ONCE; count++) {
+            const ssize_t got = aq_mpi_datagram_take_one(&wire);
+
+            if (got < 0)
+                break;
+            if (got == AQ_MPI_WIRE_VERIFY && wire.index < AQ_MPI_DATAGRAM_OFFERS
+                && (first == 0 || wire.index + 1 < first))
+                first = (uint8_t)(wire.index + 1);
+        }
+    }
+    return first;
+}
+
+static void aq_mpi_datagram_gather(const void *own, size_t len, void *all)
+{
+    aq_mpi_lock();
+    aq_mpi_check(aq_mpi.lib->job->allgather(own, len, all), "exchanging addresses");
+    aq_mpi_unlock();
+}
+
+/* Collective. Returns true if every rank has received a datagram; then the addresses are known. */
+static bool aq_mpi_datagram_agree(const struct aq_mpi_datagram_offer *offers, uint8_t *found)
+{
+    uint8_t own;
+    bool all = true;
+
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+        all = all && offers[rank].port != 0;
+    if (!all) /* on every rank alike */
+        return false;
+    aq_mpi_datagram_verify(offers);
+    aq_mpi_lock();
+    aq_mpi_check(aq_mpi.lib->job->barrier(), "exchanging addresses");
+    aq_mpi_unlock();
+    own = aq_mpi_datagram_await();
+    aq_mpi_datagram_gather(&own, sizeof(own), found);
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++) {
+        if (found[rank] == 0)
+            return false;
+        aq_mpi_datagram.peers[rank] =
+            (struct aq_mpi_datagram_peer){ offers[rank].addresses[found[rank] - 1],
+                                           offers[rank].port };
+    }
+    return true;
+}
+
+int aq_mpi_datagram_open(bool wanted, bool *works_out)
+{
+    struct aq_mpi_datagram_offer own = { .port = 0 };
+    struct aq_mpi_datagram_offer *offers = malloc(aq_job.size * sizeof(*offers));
+    uint8_t *found = malloc(aq_job.size);
+    int rc = AQ_OK;
+
+    aq_mpi_datagram.peers = malloc(aq_job.size * sizeof(*aq_mpi_datagram.peers));
+    *works_out = false;
+    if (offers == NULL || found == NULL || aq_mpi_datagram.peers == NULL) {
+        rc = aq_fail(AQ_ERR_NOMEM, "mpi: no memory for the addresses of %u ranks", aq_job.size);
+        goto free_all;
+    }
+    aq_mpi_datagram.number = aq_mpi_datagram_number(aq_job.rank);
+    if (wanted)
+        aq_mpi_datagram_offer(&own);
+    aq_mpi_datagram_gather(&own, sizeof(own), offers);
+    *works_out = aq_mpi_datagram_agree(offers, found);
+free_all:
+    free(offers);
+    free(found);
+    if (!*works_out)
+        aq_mpi_datagram_close();
+    return rc;
+}
+
+void aq_mpi_datagram_close(void)
+{
+    if (aq_mpi_datagram.fd >= 0)
+        close(aq_mpi_datagram.fd);
+    free(aq_mpi_datagram.peers);
+    aq_mpi_datagram.fd = -1;
+    aq_mpi_datagram.peers = NULL;
+}
