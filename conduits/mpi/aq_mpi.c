@@ -81,6 +81,13 @@ static enum aq_mpi_receiver aq_mpi_receiver(void)
     }
 }
 
+/* The peer is likely to answer soon: this thread's sleeps begin anew. */
+static void aq_mpi_send_wakeup(gex_Rank_t jobrank)
+{
+    aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
+    aq_mpi_datagram_send(jobrank);
+}
+
 /* Collective. Without wake-ups ranks sleep for at most 1 ms. */
 static int aq_mpi_init_wakeup(void)
 {
@@ -95,8 +102,7 @@ static int aq_mpi_init_wakeup(void)
     peers = calloc(aq_job.size, sizeof(*peers));
     if (peers == NULL)
         return aq_fail(AQ_ERR_NOMEM, "mpi: no memory for the wake-ups of %u ranks", aq_job.size);
-    aq_mpi_wakeup_open(&aq_mpi_am.wakeup, peers, aq_mpi_am.peers, aq_mpi_datagram_send,
-                       aq_now_ns());
+    aq_mpi_wakeup_open(&aq_mpi_am.wakeup, peers, aq_mpi_am.peers, aq_mpi_send_wakeup, aq_now_ns());
     return aq_wait_add_fd(aq_mpi_datagram_fd());
 }
 
@@ -226,16 +232,18 @@ static bool aq_mpi_is_moving(uint64_t *long_out)
     return moving;
 }
 
-/* Takes the datagrams that have come; otherwise they would end every sleep. Returns false if there
- * are none. */
+/* Takes the datagrams that have come; otherwise they would end every sleep. The packet of a wake-up
+ * follows soon. Returns false if there are none. */
 static bool aq_mpi_take_wakeups(void)
 {
     bool genuine;
 
     if (!aq_mpi_am.wakeup.works || !aq_mpi_datagram_take(&genuine))
         return false;
-    if (genuine)
+    if (genuine) {
         aq_mpi_wakeup_came(&aq_mpi_am.wakeup);
+        aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
+    }
     return true;
 }
 

@@ -154,7 +154,7 @@ static inline void aq_mpi_am_send_small(struct aq_mpi_am *am, gex_Rank_t jobrank
     rc = am->lib->send(channel, jobrank, packet, aq_mpi_packet_head(kind, nargs), buf);
     if (!aq_mpi_am_sent(am, rc, channel, buf))
         am->reserve = NULL;
-    aq_mpi_wakeup_sent(&am->wakeup, jobrank, &am->peers[jobrank]);
+    aq_mpi_wakeup_sent(&am->wakeup, jobrank, &am->peers[jobrank], channel == AQ_MPI_REPLY);
 }
 
 void aq_mpi_am_send_credit(struct aq_mpi_am *am, gex_Rank_t jobrank)
@@ -285,7 +285,7 @@ static void aq_mpi_am_send_whole(struct aq_mpi_am *am, const struct aq_am_out *o
     if (aq_mpi_am_sent(am, rc, channel, packet))
         aq_mpi_buf_give(packet);
     aq_mpi_am_send_frags(am, out, channel, tag, payload);
-    aq_mpi_wakeup_sent(&am->wakeup, out->jobrank, peer);
+    aq_mpi_wakeup_sent(&am->wakeup, out->jobrank, peer, out->is_reply);
 }
 
 int aq_mpi_am_send_filled(struct aq_mpi_am *am, const struct aq_am_out *out,
@@ -306,7 +306,7 @@ int aq_mpi_am_send_filled(struct aq_mpi_am *am, const struct aq_am_out *out,
                        aq_mpi_packet_bytes(out->kind, out->nargs, out->nbytes), packet);
     if (aq_mpi_am_sent(am, rc, AQ_MPI_REQUEST, packet))
         aq_mpi_buf_give(packet);
-    aq_mpi_wakeup_sent(&am->wakeup, out->jobrank, peer);
+    aq_mpi_wakeup_sent(&am->wakeup, out->jobrank, peer, false);
     return AQ_OK;
 }
 

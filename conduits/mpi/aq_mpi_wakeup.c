@@ -63,10 +63,11 @@ static void aq_mpi_wakeup_send_one(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, 
     w->active_ns = now_ns; /* for the packets that the peer gets without a wake-up until then */
 }
 
-void aq_mpi_wakeup_send(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, uint64_t now_ns)
+void aq_mpi_wakeup_send(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, uint64_t now_ns, bool again)
 {
     aq_mpi_wakeup_send_one(w, jobrank, now_ns);
-    aq_mpi_wakeup_list(w, jobrank, now_ns);
+    if (again)
+        aq_mpi_wakeup_list(w, jobrank, now_ns);
     aq_mpi_wakeup_rise(w);
 }
 
@@ -117,9 +118,8 @@ void aq_mpi_wakeup_begin(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, uint64_t n
         return;
     w->peers[jobrank].transfers++;
     if (now_ns >= w->credit[jobrank].awake_ns)
-        aq_mpi_wakeup_send(w, jobrank, now_ns);
-    else
-        aq_mpi_wakeup_list(w, jobrank, now_ns);
+        aq_mpi_wakeup_send(w, jobrank, now_ns, false);
+    aq_mpi_wakeup_list(w, jobrank, now_ns);
 }
 
 void aq_mpi_wakeup_end(struct aq_mpi_wakeup *w, gex_Rank_t jobrank)

@@ -12,7 +12,8 @@
  *           finds it long after it was sent
  * Again     a datagram may be lost, and may arrive before the packet. The wake-up is repeated,
  *           after AQ_MPI_AGAIN_NS at first, until a packet of the peer arrives, at most
- *           AQ_MPI_AGAIN_TIMES. A woken rank stays awake for AQ_MPI_AWAKE_NS
+ *           AQ_MPI_AGAIN_TIMES. A woken rank stays awake for AQ_MPI_AWAKE_NS. Nobody answers a
+ *           reply: its wake-up is sent once
  * Transfers by a window that needs polls of its target keep the target awake until they have ended
  * Asleep    a rank that sends to a peer counts as awake there. If a thread of it sleeps for long at
  *           that time, the sender ends that sleep
@@ -38,7 +39,7 @@
 #define AQ_MPI_ASLEEP_NS   UINT64_C(250000000)
 #define AQ_MPI_ALIVE_NS    UINT64_C(16000000)
 #define AQ_MPI_AGAIN_NS    UINT64_C(1000000) /* twice as long each time, up to AQ_MPI_ALIVE_NS */
-#define AQ_MPI_AGAIN_TIMES 8u
+#define AQ_MPI_AGAIN_TIMES 5u
 
 /* What is known of a peer that has been sent a wake-up. */
 struct aq_mpi_wakeup_peer {
@@ -70,15 +71,15 @@ void aq_mpi_wakeup_open(struct aq_mpi_wakeup *w, struct aq_mpi_wakeup_peer *peer
                         struct aq_mpi_peer *credit, void (*send)(gex_Rank_t jobrank),
                         uint64_t now_ns);
 
-/* The peer may be asleep: wakes it. */
-void aq_mpi_wakeup_send(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, uint64_t now_ns);
+/* The peer may be asleep: wakes it. again: until it answers. */
+void aq_mpi_wakeup_send(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, uint64_t now_ns, bool again);
 
 /* A packet has been sent to the peer. The compare is with a word of what the packet needed. */
 static inline void aq_mpi_wakeup_sent(struct aq_mpi_wakeup *w, gex_Rank_t jobrank,
-                                      const struct aq_mpi_peer *peer)
+                                      const struct aq_mpi_peer *peer, bool is_reply)
 {
     if (w->works && AQ_UNLIKELY(aq_now_coarse_ns() >= peer->awake_ns))
-        aq_mpi_wakeup_send(w, jobrank, aq_now_ns());
+        aq_mpi_wakeup_send(w, jobrank, aq_now_ns(), !is_reply);
 }
 
 /* A wake-up has arrived, or something else after which this rank is to stay awake. Any thread.

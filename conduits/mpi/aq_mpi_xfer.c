@@ -346,7 +346,7 @@ static unsigned aq_mpi_xfer_flush(struct aq_mpi_xfers *xs)
             continue;
         }
         if (rank != flushed && (*at)->needs_polls)
-            aq_mpi_wakeup_sent(&aq_mpi_am.wakeup, rank, &aq_mpi_am.peers[rank]);
+            aq_mpi_wakeup_sent(&aq_mpi_am.wakeup, rank, &aq_mpi_am.peers[rank], false);
         if (rank != flushed)
             aq_mpi_check(xs->lib->flush(AQ_MPI_WIN_JOB, rank), "completing transfers");
         flushed = rank;

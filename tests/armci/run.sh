@@ -118,6 +118,8 @@ for conduit in smp udp; do
     check "progress, 2 ranks, $conduit" right $conduit 2 ./progress idle
 done
 check "progress, 2 ranks, mpi, with threads" right mpi 2 ./progress threads idle
+check "progress, 2 ranks, mpi, without wake-ups" \
+    right mpi 2 env AQ_MPI_WAKEUP=0 ./progress threads
 builds procedures
 for conduit in smp udp mpi; do
     check "procedures, 3 ranks, $conduit" right $conduit 3 ./procedures threads

@@ -66,7 +66,7 @@ static void polls(unsigned count)
 static void packet_to(gex_Rank_t jobrank)
 {
     if (now >= credit[jobrank].awake_ns)
-        aq_mpi_wakeup_send(&self, jobrank, now);
+        aq_mpi_wakeup_send(&self, jobrank, now, true);
 }
 
 static void packet_from(gex_Rank_t jobrank)
@@ -144,7 +144,7 @@ static void test_switched_off(void **state)
     now = UINT64_MAX / 2;
     self.empty_ns = now;
     assert_false(may_sleep());
-    aq_mpi_wakeup_sent(&self, PEER, &credit[PEER]);
+    aq_mpi_wakeup_sent(&self, PEER, &credit[PEER], false);
     aq_mpi_wakeup_empty(&self);
     aq_mpi_wakeup_begin(&self, PEER, now);
     aq_mpi_wakeup_end(&self, PEER);
@@ -213,7 +213,7 @@ static void test_old_packet(void **state)
  * sleep for long meanwhile. */
 static void test_again(void **state)
 {
-    static const uint64_t after_ms[] = { 1, 2, 4, 8, 16, 16, 16, 16 };
+    static const uint64_t after_ms[] = { 1, 2, 4, 8, 16 };
 
     (void)state;
     packet_to(PEER);
@@ -232,6 +232,19 @@ static void test_again(void **state)
     packet_to(PEER);
     poll_after(1);
     assert_int_equal(sent[PEER], 3 + AQ_MPI_AGAIN_TIMES);
+}
+
+/* Nobody answers a reply. */
+static void test_reply(void **state)
+{
+    (void)state;
+    aq_mpi_wakeup_send(&self, PEER, now, false);
+    assert_int_equal(sent[PEER], 1);
+    polls(50);
+    assert_false(may_sleep());
+    polls(2);
+    assert_int_equal(sent[PEER], 1);
+    assert_true(may_sleep());
 }
 
 /* An answer ends that, in the same moment too; other peers are still woken. */
@@ -359,7 +372,7 @@ static void test_promise(void **state)
         /* the other rank is about to sleep, after polls that have found nothing */
         sleeps = aq_mpi_wakeup_limit(&rank[other]) != 0;
         if (now >= links[me][other].awake_ns)
-            aq_mpi_wakeup_send(&rank[me], other, now);
+            aq_mpi_wakeup_send(&rank[me], other, now, (seed & 1 << 17) != 0);
         asleep += sleeps;
         woken += sleeps && sent[other] != before;
         pending[other] = true;
@@ -373,11 +386,21 @@ static void test_promise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OF(test_idle),           OF(test_computing),    OF(test_woken),
-        OF(test_collective),     OF(test_switched_off), OF(test_silent_peer),
-        OF(test_attentive_peer), OF(test_old_packet),   OF(test_again),
-        OF(test_answered),       OF(test_transfers),    OF(test_transfer_to_attentive),
-        OF(test_sender_rises),   OF(test_promise),
+        OF(test_idle),
+        OF(test_computing),
+        OF(test_woken),
+        OF(test_collective),
+        OF(test_switched_off),
+        OF(test_silent_peer),
+        OF(test_attentive_peer),
+        OF(test_old_packet),
+        OF(test_again),
+        OF(test_reply),
+        OF(test_answered),
+        OF(test_transfers),
+        OF(test_transfer_to_attentive),
+        OF(test_sender_rises),
+        OF(test_promise),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
