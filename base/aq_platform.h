@@ -31,8 +31,8 @@ static inline void aq_cpu_relax(void)
 #endif
 }
 
-/* What is marked AQ_TARGET_WIDE may use vectors of 32 bytes, AQ_TARGET_LINE of 64. It is called only
- * where the processor has them; elsewhere it is never called. */
+/* What is marked AQ_TARGET_WIDE may use vectors of 32 bytes, AQ_TARGET_LINE of 64. It is called
+ * only where the processor has them; elsewhere it is never called. */
 #if defined(__x86_64__)
 #define AQ_TARGET_WIDE __attribute__((target("avx2")))
 #define AQ_TARGET_LINE __attribute__((target("avx512f")))

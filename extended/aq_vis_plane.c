@@ -27,7 +27,8 @@ typedef int64_t aq_vis_wide_t __attribute__((vector_size(32), aligned(1), may_al
 typedef int64_t aq_vis_line_t __attribute__((vector_size(64), aligned(1), may_alias));
 
 /* Copies an element of constant size. vector: bytes of a register that the processor has. With
- * vectors shorter than a line, loads come before stores, since both may share a set of the cache. */
+ * vectors shorter than a line, loads come before stores, since both may share a set of the cache.
+ */
 AQ_VIS_LOOP void aq_vis_copy_of(char *dst, const char *src, const size_t size, const size_t vector)
 {
     aq_vis_wide_t part[4];
@@ -153,9 +154,8 @@ AQ_VIS_LOOP void aq_vis_row_runs(char *dst, ptrdiff_t ds, const char *src, ptrdi
     }
 }
 
-/* Runs of more than a line that are too short for a call each: copied by pairs of lines, each loaded
- * before it is stored, and the last line once more from the end. From Zen 4 on the C library copies
- * by vectors of 64 bytes. */
+/* Runs of more than a line that are too short for a call each: copied by pairs of lines, and the
+ * last line once more from the end. From Zen 4 on the C library copies by vectors of 64 bytes. */
 #define AQ_VIS_CALL      1024
 #define AQ_VIS_CALL_WIDE 8192
 #define AQ_VIS_CALL_LINE 2048
