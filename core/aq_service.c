@@ -135,9 +135,17 @@ static void aq_service_serve(void)
     } while (!aq_service_client_waits(&last) && aq_service_goes_on());
 }
 
+static _Thread_local bool aq_service_self;
+
+bool aq_service_is_self(void)
+{
+    return aq_service_self;
+}
+
 static void *aq_service_main(void *arg)
 {
     (void)arg;
+    aq_service_self = true;
     atomic_fetch_add_explicit(&aq_service_state.running, 1, memory_order_relaxed);
     /* relaxed: see aq_service_is_watching() */
     atomic_store_explicit(&aq_service_watches, true, memory_order_relaxed);
@@ -146,7 +154,8 @@ static void *aq_service_main(void *arg)
         aq_service_serve();
     }
     if (aq_exit_in_progress())
-        aq_exit_park(); /* until the process ends */
+        aq_exit_park();      /* until the process ends */
+    aq_service_self = false; /* the thread may be the client's, and go on */
     /* release: pairs with the acquire in aq_service_fini() */
     atomic_fetch_sub_explicit(&aq_service_state.running, 1, memory_order_release);
     return NULL;

@@ -31,6 +31,9 @@ const gex_ProgressThreadInfo_t *aq_service_info(void);
 void aq_service_fini(void);
 
 #if AQ_THREADED
+/* Returns true if the calling thread is a service thread. */
+bool aq_service_is_self(void);
+
 /* Activity of client threads: the service thread stays away as long as they wait. */
 extern atomic_bool aq_service_watches; /* a service thread reads the next two */
 extern atomic_uint aq_service_polls;   /* polls, and waits counted in polls */
@@ -61,6 +64,11 @@ static inline void aq_service_note_poll(void)
 void aq_service_note_wait(void);
 void aq_service_note_waited(uint64_t ns);
 #else
+static inline bool aq_service_is_self(void)
+{
+    return false;
+}
+
 static inline void aq_service_note_poll(void)
 {
 }

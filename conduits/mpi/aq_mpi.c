@@ -35,7 +35,9 @@
 #include "core/aq_job.h"
 #include "core/aq_nosup.h"
 #include "core/aq_poll.h"
+#include "core/aq_service.h"
 #include "extended/aq_ref.h"
+#include "other/spawn/mpi/aq_spawn_mpi.h"
 
 #define AQ_MPI_POLL_NS        300u
 #define AQ_MPI_BACKOFF_MIN_NS 20000u
@@ -217,6 +219,13 @@ static void aq_mpi_wait_arm(void)
     atomic_store_explicit(&aq_mpi_am.before_sleep, true, memory_order_relaxed); /* a hint */
 }
 
+/* A program that has started MPI itself may have messages of its own under way, which a thread that
+ * waits here moves by its polls. Its service thread only serves other ranks. */
+static inline bool aq_mpi_may_sleep_long(void)
+{
+    return aq_spawn_mpi_is_ours() || aq_service_is_self();
+}
+
 /* Returns true if a message or transfer is under way that only polls complete. A thread that holds
  * the lock may be starting one. Otherwise *long_out: how long this thread may sleep if that is
  * long, or 0. */
@@ -227,13 +236,13 @@ static bool aq_mpi_is_moving(uint64_t *long_out)
     if (aq_mpi_rma_busy() || aq_mpi_coalesce_is_pending() || !aq_mpi_try_lock())
         return true;
     moving = aq_mpi_am_is_moving(&aq_mpi_am);
-    *long_out = moving ? 0 : aq_mpi_wakeup_limit(&aq_mpi_am.wakeup);
+    *long_out = moving || !aq_mpi_may_sleep_long() ? 0 : aq_mpi_wakeup_limit(&aq_mpi_am.wakeup);
     aq_mpi_unlock();
     return moving;
 }
 
 /* Takes the datagrams that have come; otherwise they would end every sleep. The packet of a wake-up
- * follows soon. Returns false if there are none. */
+ * follows soon. Returns true if there is one of this job's. */
 static bool aq_mpi_take_wakeups(void)
 {
     bool genuine;
@@ -244,7 +253,7 @@ static bool aq_mpi_take_wakeups(void)
         aq_mpi_wakeup_came(&aq_mpi_am.wakeup);
         aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
     }
-    return true;
+    return genuine;
 }
 
 /* Ends the job if the message that the thread waits for may have been lost at MPI_Finalize. */

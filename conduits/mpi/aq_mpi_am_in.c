@@ -21,6 +21,7 @@
 #include "core/aq_ep.h"
 #include "base/aq_log.h"
 
+#define AQ_IN_ALL        (1u << AQ_MPI_REPLY | 1u << AQ_MPI_REQUEST) /* both channels */
 #define AQ_IN_REPLIES    32u /* replies in a row before a test for requests only */
 #define AQ_IN_COMING_MAX 32u /* payloads of a channel received at a time */
 #define AQ_IN_MAX        8u  /* handlers that one poll runs */
@@ -163,7 +164,10 @@ static __attribute__((noinline)) bool aq_mpi_in_idle(struct aq_mpi_am *am, unsig
     const uint32_t coming = am->coming[AQ_MPI_REPLY] + am->coming[AQ_MPI_REQUEST];
 
     am->quiet = 1;
-    aq_mpi_wakeup_empty(&am->wakeup);
+    if (channels == AQ_IN_ALL)
+        aq_mpi_wakeup_empty(&am->wakeup);
+    else
+        aq_mpi_wakeup_repeat_due(&am->wakeup); /* a request may be there */
     aq_mpi_ring_restart(&am->rings, true);
     if (coming != 0 || am->zcopy != 0 || (idle % AQ_IN_RECLAIM == 0 && am->lib->pending() != 0)) {
         aq_mpi_am_reclaim(am);

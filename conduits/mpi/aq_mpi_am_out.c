@@ -94,6 +94,8 @@ bool aq_mpi_am_reclaim(struct aq_mpi_am *am)
             continue;
         }
         am->sending[buf->channel] -= buf->size;
+        /* a peer that had received the first part only may have gone to sleep */
+        aq_mpi_wakeup_sent(&am->wakeup, buf->dest, &am->peers[buf->dest], true);
         aq_mpi_am_free(am, buf);
     }
     return count != 0;
@@ -124,13 +126,14 @@ static inline void aq_mpi_am_note_request(struct aq_mpi_am *am, struct aq_mpi_pe
 
 /* Evaluates the result of a send. Returns true if its buffer is free again. */
 static inline bool aq_mpi_am_sent(struct aq_mpi_am *am, int rc, enum aq_mpi_channel channel,
-                                  struct aq_mpi_buf *buf)
+                                  gex_Rank_t dest, struct aq_mpi_buf *buf)
 {
     if (AQ_LIKELY(rc == AQ_MPI_DONE))
         return true;
     if (AQ_UNLIKELY(rc < 0))
         aq_mpi_fatal(-rc, "a message cannot be sent");
     buf->channel = (uint8_t)channel;
+    buf->dest = dest;
     am->sending[channel] += buf->size;
     return false;
 }
@@ -152,7 +155,7 @@ static inline void aq_mpi_am_send_small(struct aq_mpi_am *am, gex_Rank_t jobrank
     aq_mpi_head_put(packet, head);
     aq_mpi_packet_put_args(packet, nargs, args);
     rc = am->lib->send(channel, jobrank, packet, aq_mpi_packet_head(kind, nargs), buf);
-    if (!aq_mpi_am_sent(am, rc, channel, buf))
+    if (!aq_mpi_am_sent(am, rc, channel, jobrank, buf))
         am->reserve = NULL;
     aq_mpi_wakeup_sent(&am->wakeup, jobrank, &am->peers[jobrank], channel == AQ_MPI_REPLY);
 }
@@ -258,7 +261,7 @@ static void aq_mpi_am_send_frags(struct aq_mpi_am *am, const struct aq_am_out *o
         }
         rc = am->lib->send_payload(channel, out->jobrank, tag, payload->frag[i].bytes,
                                    payload->frag[i].nbytes, buf);
-        if (aq_mpi_am_sent(am, rc, channel, buf))
+        if (aq_mpi_am_sent(am, rc, channel, out->jobrank, buf))
             aq_mpi_am_free(am, buf);
     }
 }
@@ -282,7 +285,7 @@ static void aq_mpi_am_send_whole(struct aq_mpi_am *am, const struct aq_am_out *o
     nbytes =
         aq_mpi_packet_encode(aq_mpi_buf_bytes(packet), out, done, messages, tag, payload->eager);
     rc = am->lib->send(channel, out->jobrank, aq_mpi_buf_bytes(packet), nbytes, packet);
-    if (aq_mpi_am_sent(am, rc, channel, packet))
+    if (aq_mpi_am_sent(am, rc, channel, out->jobrank, packet))
         aq_mpi_buf_give(packet);
     aq_mpi_am_send_frags(am, out, channel, tag, payload);
     aq_mpi_wakeup_sent(&am->wakeup, out->jobrank, peer, out->is_reply);
@@ -304,7 +307,7 @@ int aq_mpi_am_send_filled(struct aq_mpi_am *am, const struct aq_am_out *out,
     (void)aq_mpi_packet_encode_head(bytes, out, done, messages, 0);
     rc = am->lib->send(AQ_MPI_REQUEST, out->jobrank, bytes,
                        aq_mpi_packet_bytes(out->kind, out->nargs, out->nbytes), packet);
-    if (aq_mpi_am_sent(am, rc, AQ_MPI_REQUEST, packet))
+    if (aq_mpi_am_sent(am, rc, AQ_MPI_REQUEST, out->jobrank, packet))
         aq_mpi_buf_give(packet);
     aq_mpi_wakeup_sent(&am->wakeup, out->jobrank, peer, false);
     return AQ_OK;

@@ -31,10 +31,11 @@ void aq_mpi_barrier(void)
     struct aq_waiter waiter =
         AQ_WAITER_INIT("the other ranks at a collective call", GEX_RANK_INVALID);
     bool begun = false, done = aq_mpi_is_alone() || aq_mpi_rma.lib == NULL;
+    const bool collective = !done;
 
     /* waits for transfers too, also those of other ranks: afterwards the caller alone uses the
      * module's list of requests */
-    if (!done)
+    if (collective)
         aq_mpi_attach_stay_awake(true);
     while (!done || aq_mpi_rma_busy()) {
         begun = begun || !aq_mpi_rma_busy();
@@ -47,7 +48,7 @@ void aq_mpi_barrier(void)
             aq_wait_step(&waiter);
     }
     aq_wait_end(&waiter);
-    if (begun)
+    if (collective)
         aq_mpi_attach_stay_awake(false);
 }
 

@@ -25,6 +25,7 @@ struct aq_mpi_buf {
     union {
         struct aq_freelist_item item; /* while it is free */
         struct aq_mpi_buf *next;      /* while its payload has arrived and waits for its handler */
+        gex_Rank_t dest;              /* while MPI sends it */
     };
     uint32_t size; /* bytes that follow */
     uint8_t kind;  /* private to aq_mpi_buf.c */

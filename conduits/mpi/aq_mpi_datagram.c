@@ -88,6 +88,8 @@ static void aq_mpi_datagram_send_to(const struct in6_addr *address, in_port_t po
                       sizeof(sa));
         return;
     }
+    if (!IN6_IS_ADDR_V4MAPPED(address))
+        return;
     memcpy(&sa4.sin_addr, &address->s6_addr[12], sizeof(sa4.sin_addr));
     (void)!sendto(aq_mpi_datagram.fd, wire, nbytes, MSG_DONTWAIT, (struct sockaddr *)&sa4,
                   sizeof(sa4));
@@ -226,7 +228,7 @@ static uint8_t aq_mpi_datagram_await(void)
     struct aq_mpi_datagram_wire wire;
     uint8_t first = 0;
 
-    while (first == 0 && aq_now_ns() < end) {
+    do {
         (void)!poll(&pfd, 1, 10);
         for (unsigned count = 0; count < AQ_MPI_DATAGRAM_AT_ONCE; count++) {
             const ssize_t got = aq_mpi_datagram_take_one(&wire);
@@ -237,7 +239,7 @@ static uint8_t aq_mpi_datagram_await(void)
                 && (first == 0 || wire.index + 1 < first))
                 first = (uint8_t)(wire.index + 1);
         }
-    }
+    } while (first == 0 && aq_now_ns() < end);
     return first;
 }
 

@@ -32,8 +32,7 @@ void aq_mpi_wakeup_open(struct aq_mpi_wakeup *w, struct aq_mpi_wakeup_peer *peer
 
 /* --- sending --- */
 
-/* Another thread of this rank may sleep for long: it does not any more. */
-static void aq_mpi_wakeup_rise(struct aq_mpi_wakeup *w)
+void aq_mpi_wakeup_rise(struct aq_mpi_wakeup *w)
 {
     if (!w->asleep)
         return;
@@ -142,6 +141,16 @@ void aq_mpi_wakeup_look(struct aq_mpi_wakeup *w, uint64_t now_ns)
         aq_mpi_wakeup_rise(w);
     }
     if (AQ_UNLIKELY(w->first != GEX_RANK_INVALID) && now_ns >= w->again_ns)
+        aq_mpi_wakeup_again(w, now_ns);
+}
+
+void aq_mpi_wakeup_repeat_due(struct aq_mpi_wakeup *w)
+{
+    if (AQ_LIKELY(!w->works || w->first == GEX_RANK_INVALID))
+        return;
+    const uint64_t now_ns = aq_now_ns();
+
+    if (now_ns >= w->again_ns)
         aq_mpi_wakeup_again(w, now_ns);
 }
 

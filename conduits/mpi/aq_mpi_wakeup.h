@@ -107,6 +107,12 @@ static inline void aq_mpi_wakeup_empty(struct aq_mpi_wakeup *w)
                                                                       : aq_now_ns());
 }
 
+/* A poll has found nothing, but has not looked everywhere. */
+void aq_mpi_wakeup_repeat_due(struct aq_mpi_wakeup *w);
+
+/* A thread of this rank that sleeps for long is to poll, since this rank has begun something. */
+void aq_mpi_wakeup_rise(struct aq_mpi_wakeup *w);
+
 /* A transfer that needs polls of the peer begins, or is complete. */
 void aq_mpi_wakeup_begin(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, uint64_t now_ns);
 void aq_mpi_wakeup_end(struct aq_mpi_wakeup *w, gex_Rank_t jobrank);

@@ -15,6 +15,7 @@
 
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "conduits/mpi/aq_mpi_am.h"
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "conduits/mpi/aq_mpi_measure.h"
 #include "core/aq_poll.h"
@@ -35,6 +36,13 @@ static int aq_mpi_window_now(const struct aq_mpi_xfer *as)
     return error != 0 ? error : lib->flush(AQ_MPI_WIN_JOB, as->rank);
 }
 
+/* One-sidedness has been tried with transfers of these lengths; longer ones may need the target. */
+static inline bool aq_mpi_window_needs_polls(const struct aq_mpi_xfer *as)
+{
+    return !aq_mpi_paths_to(as->rank)->one_sided
+           || as->nbytes > (as->type == AQ_MPI_X_PUT ? AQ_MPI_TRIED : AQ_MPI_SHORT);
+}
+
 static struct aq_mpi_xfer *aq_mpi_window_xfer(const struct aq_mpi_xfer *as)
 {
     struct aq_mpi_xfer *xfer = aq_mpi_xfer_new(&aq_mpi_rma.xfers);
@@ -45,7 +53,7 @@ static struct aq_mpi_xfer *aq_mpi_window_xfer(const struct aq_mpi_xfer *as)
     xfer->remote = as->remote;
     xfer->local = as->local;
     xfer->nbytes = as->nbytes;
-    xfer->needs_polls = !aq_mpi_paths_to(as->rank)->one_sided;
+    xfer->needs_polls = aq_mpi_window_needs_polls(as);
     aq_op_begin(as->op, as->type == AQ_MPI_X_PUT ? GEX_EC_PUT : GEX_EC_GET, 1);
     return xfer;
 }
@@ -56,10 +64,13 @@ static int aq_mpi_window_soon(const struct aq_mpi_xfer *as)
 {
     const struct aq_mpi_lib_rma *lib = aq_mpi_rma.lib;
     bool done;
-    const int error =
-        as->type == AQ_MPI_X_PUT
-            ? lib->rput_now(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes, &done)
-            : lib->rget_now(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes, &done);
+    int error;
+
+    /* the call may wait for the target */
+    aq_mpi_wakeup_sent(&aq_mpi_am.wakeup, as->rank, &aq_mpi_am.peers[as->rank], false);
+    error = as->type == AQ_MPI_X_PUT
+                ? lib->rput_now(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes, &done)
+                : lib->rget_now(AQ_MPI_WIN_JOB, as->rank, as->remote, as->local, as->nbytes, &done);
 
     if (error == 0 && !done)
         aq_mpi_xfer_adopt(&aq_mpi_rma.xfers, aq_mpi_window_xfer(as));

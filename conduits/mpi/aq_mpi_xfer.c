@@ -256,9 +256,16 @@ void aq_mpi_xfer_restart(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer)
     aq_mpi_xfer_go(xs, xfer);
 }
 
-void aq_mpi_xfer_adopt(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer)
+/* From now on this rank has to poll. */
+static inline void aq_mpi_xfer_count(struct aq_mpi_xfers *xs)
 {
     aq_counter_add(&xs->busy, 1);
+    aq_mpi_wakeup_rise(&aq_mpi_am.wakeup);
+}
+
+void aq_mpi_xfer_adopt(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer)
+{
+    aq_mpi_xfer_count(xs);
     aq_mpi_xfer_listed(xs, xfer);
 }
 
@@ -289,7 +296,7 @@ static inline bool aq_mpi_xfer_is_full(const struct aq_mpi_xfers *xs)
 
 void aq_mpi_xfer_start(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer)
 {
-    aq_counter_add(&xs->busy, 1);
+    aq_mpi_xfer_count(xs);
     /* a direct transfer never waits: the partner relies on it */
     if (!aq_mpi_xfer_uses_window(xfer) || AQ_LIKELY(aq_mpi_xfer_has_space(xs, xfer->rank)))
         aq_mpi_xfer_go(xs, xfer);
@@ -306,7 +313,7 @@ void aq_mpi_xfer_post(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer)
             : lib->get(AQ_MPI_WIN_JOB, xfer->rank, xfer->remote, xfer->local, xfer->nbytes);
 
     aq_mpi_check(error, "starting a transfer");
-    aq_counter_add(&xs->busy, 1);
+    aq_mpi_xfer_count(xs);
     xs->starts++;
     aq_mpi_xfer_settle(xs, xfer);
 }

@@ -381,6 +381,38 @@ static void test_promise(void **state)
     assert_int_equal(woken, asleep);
 }
 
+/* A poll that looks at one channel finds nothing there: it says nothing of when a packet of the
+ * other one came, but a wake-up that is due is sent. */
+static void test_partial_look(void **state)
+{
+    uint64_t alive;
+
+    (void)state;
+    packet_to(PEER);
+    polls(1);
+    alive = self.alive_ns;
+    assert_int_equal(sent[PEER], 2);
+    for (unsigned i = 0; i < AQ_MPI_AGAIN_TIMES; i++) {
+        peers[PEER].again_ns = self.again_ns = 1; /* due by the real clock */
+        aq_mpi_wakeup_repeat_due(&self);
+    }
+    assert_int_equal(self.alive_ns, alive);
+    assert_int_equal(sent[PEER], 1 + AQ_MPI_AGAIN_TIMES);
+}
+
+/* A thread that sleeps for long learns of what this rank begins. */
+static void test_rises(void **state)
+{
+    (void)state;
+    aq_mpi_wakeup_rise(&self);
+    assert_int_equal(wakes, 0);
+    polls(100);
+    assert_true(may_sleep());
+    aq_mpi_wakeup_rise(&self);
+    aq_mpi_wakeup_rise(&self);
+    assert_int_equal(wakes, 1);
+}
+
 #define OF(test) cmocka_unit_test_setup(test, start)
 
 int main(void)
@@ -400,6 +432,8 @@ int main(void)
         OF(test_transfers),
         OF(test_transfer_to_attentive),
         OF(test_sender_rises),
+        OF(test_partial_look),
+        OF(test_rises),
         OF(test_promise),
     };
 
