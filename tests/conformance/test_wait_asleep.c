@@ -12,7 +12,7 @@
 #define AWAY_NS 90000000 /* in which a rank that waits falls asleep; it looks by itself later */
 #define LIMIT   0.02     /* seconds */
 
-enum { H_PING = AQ_TEST_FREE, H_PONG, H_NOTE, H_TOOK, TIMES = 5 };
+enum { H_PING = AQ_TEST_FREE, H_PONG, H_NOTE, H_TOOK, TIMES = 5, ATTEMPTS = 3 };
 
 static aq_test_count_t pongs, took_count;
 static _Atomic uint32_t sent_us, took_us; /* of the last note: when it left, and how long it took */
@@ -97,9 +97,9 @@ static int less(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void check(const char *what, double (*of)(gex_Rank_t target))
+/* The median, or in a crowd, whose ranks wait for cores, the second of a few times. */
+static double median(double (*of)(gex_Rank_t target))
 {
-    const int at = aq_test_crowded ? 1 : TIMES / 2;
     double times[TIMES];
 
     for (int i = 0; i < TIMES; i++) {
@@ -107,9 +107,20 @@ static void check(const char *what, double (*of)(gex_Rank_t target))
         times[i] = of(0);
     }
     qsort(times, TIMES, sizeof(times[0]), less);
-    if (times[at] > LIMIT)
-        aq_test_fail(__FILE__, __LINE__, "%s to a rank that sleeps takes %.1f ms (%s of %d)", what,
-                     times[at] * 1e3, at == 1 ? "second" : "median", TIMES);
+    return times[aq_test_crowded ? 1 : TIMES / 2];
+}
+
+/* Without wake-ups each of these takes half of what a rank sleeps, on average. Other programs may
+ * keep the cores during one attempt, not during all. */
+static void check(const char *what, double (*of)(gex_Rank_t target))
+{
+    double took = median(of);
+
+    for (int attempt = 1; attempt < ATTEMPTS && took > LIMIT; attempt++)
+        took = median(of);
+    if (took > LIMIT)
+        aq_test_fail(__FILE__, __LINE__, "%s to a rank that sleeps takes %.1f ms in each of %d",
+                     what, took * 1e3, ATTEMPTS);
 }
 
 int main(int argc, char **argv)
