@@ -22,6 +22,7 @@
 #include "conduits/smp/aq_shm_coll.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/aq_state.h"
 #include "extended/aq_barrier.h"
@@ -35,6 +36,23 @@ static struct {
     struct aq_coll_local
         *open[AQ_SHM_COLLS]; /* teams that have requests, or had some at the last poll */
 } aq_shm_colls AQ_JOB_STATE;
+
+#if GASNET_DEBUG
+/* Of two that see each other's sizes one speaks: the lower rank ends the job, with the other,
+ * unless it does not compare. */
+#define AQ_SHM_LOWER_SPEAKS_US 500000
+
+_Noreturn void aq_step_differs(const struct aq_coll_local *coll, const struct aq_coll_req *req,
+                               uint32_t member, uint64_t bytes)
+{
+    if (coll->area.me > member)
+        usleep(AQ_SHM_LOWER_SPEAKS_US);
+    aq_fatal("%s: rank %u of the team takes part in it with %llu bytes, this rank, %u, with %zu: "
+             "all members of a team must make the same calls with the same sizes",
+             aq_coll_op_kinds[req->call.kind].name, member, (unsigned long long)bytes,
+             coll->area.me, req->bytes);
+}
+#endif
 
 /* --- wakeups --- */
 

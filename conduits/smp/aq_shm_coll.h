@@ -90,6 +90,10 @@ static inline void aq_step_note(const struct aq_coll_local *coll, const struct a
     aq_shm_area_line(&coll->area, coll->area.me, req->first + step)->bytes = req->bytes;
 }
 
+/* Ends the job: the member takes part with this many bytes, and this rank with others. */
+_Noreturn void aq_step_differs(const struct aq_coll_local *coll, const struct aq_coll_req *req,
+                               uint32_t member, uint64_t bytes);
+
 /* Called once the member has posted the step. */
 static inline void aq_step_compare(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                                    size_t step, uint32_t member)
@@ -97,11 +101,7 @@ static inline void aq_step_compare(const struct aq_coll_local *coll, const struc
     const uint64_t bytes = aq_shm_area_line(&coll->area, member, req->first + step)->bytes;
 
     if (bytes != req->bytes)
-        aq_fatal(
-            "%s: rank %u of the team takes part in it with %llu bytes, this rank, %u, with %zu: "
-            "all members of a team must make the same calls with the same sizes",
-            aq_coll_op_kinds[req->call.kind].name, member, (unsigned long long)bytes, coll->area.me,
-            req->bytes);
+        aq_step_differs(coll, req, member, bytes);
 }
 #else
 #define aq_step_note(coll, req, step)            ((void)0)

@@ -91,13 +91,12 @@ ranks() { # N program args: started as users do without a launcher
 wanted() { echo "$1" | grep -Eq -- "$filter"; }
 
 program=
-highest=1
 breaks() { # case, ranks, RE...
     wanted "$1" || return 0
     c=$1 n=$2
     shift 2
     ranks "$n" "$program" "$c"
-    dies "$mode -n $n: $c" $highest 'FATAL ERROR \((proc|rank|[0-9])[^)]*\)' "$@"
+    dies "$mode -n $n: $c" 1 'FATAL ERROR \((proc|rank|[0-9])[^)]*\)' "$@"
 }
 
 returns() { # case, ranks, code: no rule is broken, but the call says so
@@ -366,9 +365,7 @@ coll_rules() {
     breaks operator_polls 2 gasnet_AMPoll HSL
     breaks sizes_differ 2 gex_Coll_BroadcastNB 'rank 0' '64 bytes' '32' 'same sizes'
     breaks sizes_large 2 gex_Coll_BroadcastNB 'same sizes'
-    highest=2 # each of the two compares, perhaps at the same time
     breaks sizes_reduce 2 gex_Coll_ReduceToOneNB 'same sizes'
-    highest=1
     export AQ_NO_OVERRIDES=1
     breaks sizes_differ 2 'same sizes'
     unset AQ_NO_OVERRIDES
