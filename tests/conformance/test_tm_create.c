@@ -104,7 +104,7 @@ static void check_absent(void)
 
 static void check_sub(void)
 {
-    gex_Rank_t half[1024], members[1024], n, m, i;
+    gex_Rank_t half[1024] = { 0 }, members[1024] = { 0 }, n, m, i;
     gex_TM_t parent, tm;
 
     rule("core 15.3: ranks are the parent's, or jobranks, in a parent that is a part of the job");

@@ -175,24 +175,26 @@ static void test_forged(void **state)
     closes();
 }
 
+static void stays_closed(bool loses, int how)
+{
+    loses_first = loses;
+    assert_false(opens(how));
+    assert_int_equal(aq_mpi_datagram_fd(), -1);
+    closes();
+}
+
 /* The first datagrams do not arrive, as behind a packet filter. */
 static void test_lost(void **state)
 {
     (void)state;
-    loses_first = true;
-    assert_false(opens(TAKES_PART));
-    assert_int_equal(aq_mpi_datagram_fd(), -1);
-    closes();
+    stays_closed(true, TAKES_PART);
 }
 
 /* One of the ranks wants none. */
 static void test_unwanted(void **state)
 {
     (void)state;
-    loses_first = false;
-    assert_false(opens(STAYS_OUT));
-    assert_int_equal(aq_mpi_datagram_fd(), -1);
-    closes();
+    stays_closed(false, STAYS_OUT);
 }
 
 int main(void)
