@@ -46,8 +46,8 @@ static inline void aq_armci_lock_give(struct aq_armci_lock *lock)
 }
 
 /* The kernel's sleep and wake-up on a word that processes share. A sleep ends after at most max_ns
- * nanoseconds. */
-void aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns);
+ * nanoseconds; it returns 1 if that time has ended it. */
+int aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns);
 void aq_armci_futex_wake(_Atomic uint32_t *word);
 
 static inline void aq_armci_cpu_pause(void)

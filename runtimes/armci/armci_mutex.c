@@ -4,7 +4,7 @@
  *
  * Owns      one set of mutexes for each ARMCI_Create_mutexes or ARMCIX_Create_mutexes_hdl, and one
  *           mutex for each rank, which ARMCI_Gpc_lock takes
- * States    a word is a sum of bits: LOCKED; SLEEPERS: ranks wait in the kernel; QUEUE: remote
+ * States    a word is a sum of bits: LOCKED; SLEEPERS: ranks sleep in the kernel; QUEUE: remote
  *           ranks wait in a list by rank (a rank waits for one mutex at a time). An unlock of a
  *           word that is LOCKED alone is one instruction
  * Queue     under the lock of its part. Ranks that share memory with the host do all steps
@@ -21,6 +21,7 @@
  */
 #include "armci_impl.h"
 
+#include <gasnet_tools.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,10 @@ enum { LOCKED = 1, SLEEPERS = 2, QUEUE = 4 };
 enum { REFUSED, GRANTED, QUEUED };
 enum { UNANSWERED = -2, NOT_OWNER = -3 }; /* values in place of the next rank */
 
-#define SLEEP_NS 1000000 /* longest sleep before a waiting rank makes progress for other ranks */
+#define WAKE_NS  400000   /* between two wake-ups by a rank that locks again at once */
+#define AGAIN_NS 50000    /* longest time between two unlocks of such a rank */
+#define POLL_NS  1000000  /* longest sleep of a rank that must poll for other ranks, */
+#define SLEEP_NS 20000000 /* and of one with a service thread */
 #define SPINS    100
 
 struct mutex {
@@ -40,6 +44,10 @@ struct mutex {
     _Atomic int32_t contenders; /* ranks that map the mutex and wait for it, asleep or not */
     int32_t slept;              /* 1: the last turn went to a contender */
     int32_t owner;              /* debug builds: the rank that holds the mutex */
+    /* only the holder reads and writes these */
+    int32_t giver;        /* the last rank that released the mutex while others slept, */
+    gasnett_tick_t given; /* and when */
+    gasnett_tick_t woken; /* when a sleeper was woken that has not taken the mutex yet; 0: none */
 };
 
 /* The part of a set that one host has in its segment. */
@@ -105,6 +113,27 @@ static bool take_keeping(struct mutex *mutex, uint32_t extra, uint32_t *word)
     return false;
 }
 
+/* Sleeps until the mutex is taken. A rank that has slept sets SLEEPERS, since other ranks may still
+ * sleep. A rank that was awake sleeps for WAKE_NS first: when it looks again, no holder has reason to
+ * take it for awake (try_give_quietly()). */
+static void sleep_for(struct mutex *mutex)
+{
+    const long long_ns = aq_armci.must_poll ? POLL_NS : SLEEP_NS;
+    bool slept = false;
+    uint32_t word;
+
+    while (!take_keeping(mutex, SLEEPERS, &word)) {
+        /* release: the count is visible with the bit. A failure means that the word has changed */
+        if (!(word & SLEEPERS)
+            && !atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | SLEEPERS,
+                                                        memory_order_release, memory_order_relaxed))
+            continue;
+        slept = aq_armci_futex_wait(&mutex->word, word | SLEEPERS, slept ? long_ns : WAKE_NS);
+        gasnet_AMPoll();
+    }
+    mutex->woken = 0;
+}
+
 static void take(struct mutex *mutex)
 {
     uint32_t word;
@@ -117,23 +146,19 @@ static void take(struct mutex *mutex)
     /* relaxed: give() only chooses by the count, and a contender counts itself before it can take
      * the mutex */
     atomic_fetch_add_explicit(&mutex->contenders, 1, memory_order_relaxed);
-    /* a rank that has slept sets SLEEPERS, since other ranks may still sleep */
-    while (!take_keeping(mutex, SLEEPERS, &word)) {
-        /* release: the count is visible with the bit. A failure means that the word has changed */
-        if (!(word & SLEEPERS)
-            && !atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | SLEEPERS,
-                                                        memory_order_release, memory_order_relaxed))
-            continue;
-        aq_armci_futex_wait(&mutex->word, word | SLEEPERS, SLEEP_NS);
-        gasnet_AMPoll();
-    }
+    sleep_for(mutex);
     atomic_fetch_sub_explicit(&mutex->contenders, 1, memory_order_relaxed); /* as above */
 }
 
 static void wake_sleeper(struct mutex *mutex)
 {
+    /* relaxed: a contender that counts itself later is woken, too; its next holder sets the bit */
+    const bool any = atomic_load_explicit(&mutex->contenders, memory_order_relaxed) > 0;
+
+    mutex->woken = any ? gasnett_ticks_now() : 0;
     /* release: the next holder sees the writes of this holder */
-    atomic_fetch_and_explicit(&mutex->word, ~(uint32_t)(LOCKED | SLEEPERS), memory_order_release);
+    atomic_fetch_and_explicit(&mutex->word, ~(uint32_t)(any ? LOCKED : LOCKED | SLEEPERS),
+                              memory_order_release);
     aq_armci_futex_wake(&mutex->word);
 }
 
@@ -147,14 +172,36 @@ static bool try_give(struct mutex *mutex)
                                                    memory_order_relaxed);
 }
 
-/* Releases the mutex. Returns the rank of the queue that holds it from now on, to which the caller
- * sends a hand-off; -1: none. */
-static int give(struct part *part, struct mutex *mutex)
+static bool is_within(gasnett_tick_t earlier, gasnett_tick_t now, uint64_t ns)
+{
+    return earlier != 0 && gasnett_ticks_to_ns(now - earlier) < ns;
+}
+
+/* Releases the mutex without a wake-up, if rank has released it a moment ago, too, and a rank that
+ * was woken since WAKE_NS looks at the mutex by itself. A wake-up takes longer than the short
+ * section of a rank that locks again at once, and who is woken finds the mutex taken again. */
+static bool try_give_quietly(struct mutex *mutex, int rank)
+{
+    const gasnett_tick_t now = gasnett_ticks_now();
+    const bool again = mutex->giver == rank && is_within(mutex->given, now, AGAIN_NS);
+    uint32_t word = LOCKED | SLEEPERS;
+
+    mutex->giver = rank;
+    mutex->given = now;
+    /* release: as above */
+    return again && is_within(mutex->woken, now, WAKE_NS)
+           && atomic_compare_exchange_strong_explicit(&mutex->word, &word, SLEEPERS,
+                                                      memory_order_release, memory_order_relaxed);
+}
+
+/* Releases the mutex for rank. Returns the rank of the queue that holds it from now on, to which the
+ * caller sends a hand-off; -1: none. */
+static int give(struct part *part, struct mutex *mutex, int rank)
 {
     uint32_t word;
     int next = -1;
 
-    if (try_give(mutex))
+    if (try_give(mutex) || try_give_quietly(mutex, rank))
         return -1;
     aq_armci_lock_take(&part->lock);
     word = atomic_load_explicit(&mutex->word,
@@ -178,7 +225,7 @@ static int give(struct part *part, struct mutex *mutex)
     return next;
 }
 
-/* give() for rank. A debug build returns NOT_OWNER if the rank does not hold the mutex. */
+/* give(). A debug build returns NOT_OWNER if the rank does not hold the mutex. */
 static int give_for(struct part *part, struct mutex *mutex, int rank)
 {
     if (AQ_ARMCI_CHECKS) {
@@ -186,7 +233,7 @@ static int give_for(struct part *part, struct mutex *mutex, int rank)
             return NOT_OWNER;
         mutex->owner = -1;
     }
-    return give(part, mutex);
+    return give(part, mutex, rank);
 }
 
 /* For a remote rank: takes the mutex, or appends the rank to the queue. */
@@ -414,11 +461,12 @@ static bool lock(const char *call, struct armcix_mutex_hdl_s *set, int mutex, in
                  bool try_only)
 {
     struct part *part = check_mutex(call, set, mutex, proc);
+    uint32_t word;
 
     if (!aq_armci_is_local(&aq_armci.peers[proc])) {
         if (lock_remote(part, mutex, proc, try_only) != GRANTED)
             return false;
-    } else if (!try_take(mutex_at(part, mutex))) {
+    } else if (!take_keeping(mutex_at(part, mutex), 0, &word)) {
         give_way();
         if (try_only)
             return false;
@@ -486,7 +534,9 @@ void PARMCI_Lock(int mutex, int proc)
 {
     struct mutex *mapped = mapped_mutex(mutex, proc);
 
-    if (AQ_LIKELY(mapped != NULL && try_take(mapped)))
+    uint32_t word;
+
+    if (AQ_LIKELY(mapped != NULL && (try_take(mapped) || take_keeping(mapped, 0, &word))))
         return;
     if (the_set == NULL && aq_armci.running && aq_armci.nproc == 1)
         return; /* with one rank Global Arrays makes no mutexes */
@@ -498,7 +548,8 @@ void PARMCI_Unlock(int mutex, int proc)
 {
     struct mutex *mapped = mapped_mutex(mutex, proc);
 
-    if (AQ_LIKELY(mapped != NULL && !aq_armci.peers[proc].dirty && try_give(mapped))) {
+    if (AQ_LIKELY(mapped != NULL && !aq_armci.peers[proc].dirty
+                  && (try_give(mapped) || try_give_quietly(mapped, aq_armci.me)))) {
         aq_armci_serve(); /* a loop that locks unlocks, too */
         return;
     }
