@@ -4,59 +4,22 @@
  *
  * Owns      one set of mutexes for each ARMCI_Create_mutexes or ARMCIX_Create_mutexes_hdl, and one
  *           mutex for each rank, which ARMCI_Gpc_lock takes
- * States    a word is a sum of bits: LOCKED; SLEEPERS: ranks sleep in the kernel; QUEUE: remote
- *           ranks wait in a list by rank (a rank waits for one mutex at a time). An unlock of a
- *           word that is LOCKED alone is one instruction
- * Queue     under the lock of its part. Ranks that share memory with the host do all steps
- *           themselves. For remote ranks the host's handler does them. A handler may send to its
- *           sender only, so its reply to a remote unlock names the next rank, and the rank that
- *           unlocks sends the hand-off
- * Fairness  if a queue and local contenders exist, the mutex goes to each in turn. The mutex is
- *           made free only if a contender is certain to take it: a free mutex would leave the queue
- *           unserved
+ * Remote    a rank of another host sends its lock and unlock to the host's handler. A handler may
+ *           send to its sender only, so its reply to a remote unlock names the next rank, and the
+ *           rank that unlocks sends the hand-off
  * Threads   the program's; the handlers run on it or on the service thread. A function of
  *           ARMCI_Gpc_exec takes its own rank's mutex on a thread of its own
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "armci_impl.h"
+#include "armci_mutex_part.h"
 
-#include <gasnet_tools.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "armcix.h"
 
-enum { LOCKED = 1, SLEEPERS = 2, QUEUE = 4 };
-enum { REFUSED, GRANTED, QUEUED };
-enum { UNANSWERED = -2, NOT_OWNER = -3 }; /* values in place of the next rank */
-
-#define WAKE_NS  400000   /* between two wake-ups by a rank that locks again at once */
-#define AGAIN_NS 50000    /* longest time between two unlocks of such a rank */
-#define POLL_NS  1000000  /* longest sleep of a rank that must poll for other ranks, */
-#define SLEEP_NS 20000000 /* and of one with a service thread */
-#define SPINS    100
-
-struct mutex {
-    _Alignas(64) _Atomic uint32_t word;
-    int32_t head, tail;         /* of the queue: ranks, -1 for none */
-    _Atomic int32_t contenders; /* ranks that map the mutex and wait for it, asleep or not */
-    int32_t slept;              /* 1: the last turn went to a contender */
-    int32_t owner;              /* debug builds: the rank that holds the mutex */
-    /* only the holder reads and writes these */
-    int32_t giver;        /* the last rank that released the mutex while others slept, */
-    gasnett_tick_t given; /* and when */
-    gasnett_tick_t woken; /* when a sleeper was woken that has not taken the mutex yet; 0: none */
-};
-
-/* The part of a set that one host has in its segment. */
-struct part {
-    struct aq_armci_lock lock;
-    int32_t count;
-    int32_t pad;
-    /* behind this: count mutexes; then, for each rank, the next rank in its queue */
-};
+enum { UNANSWERED = -2 }; /* in place of the next rank */
 
 struct armcix_mutex_hdl_s {
     void **
@@ -73,206 +36,11 @@ static _Atomic int answer = -1;
 static _Atomic bool granted;
 static _Atomic int successor = UNANSWERED;
 
-static struct mutex *mutex_at(struct part *part, int mutex)
-{
-    return (struct mutex *)(void *)(part + 1) + mutex;
-}
-
-static int32_t *next_of(struct part *part)
-{
-    return (int32_t *)(void *)mutex_at(part, part->count);
-}
-
-static size_t part_size(int count)
-{
-    return sizeof(struct part) + (size_t)count * sizeof(struct mutex)
-           + (size_t)aq_armci.nproc * sizeof(int32_t);
-}
-
-/* --- the memory of the host is mapped --- */
-
-static bool try_take(struct mutex *mutex)
-{
-    uint32_t word = 0;
-
-    /* acquire: pairs with the release of the unlock */
-    return atomic_compare_exchange_strong_explicit(&mutex->word, &word, LOCKED,
-                                                   memory_order_acquire, memory_order_relaxed);
-}
-
-/* Takes the mutex if it is free, and keeps its other bits. *word receives the bits that were
- * read. */
-static bool take_keeping(struct mutex *mutex, uint32_t extra, uint32_t *word)
-{
-    /* relaxed: the compare-and-swap acquires */
-    *word = atomic_load_explicit(&mutex->word, memory_order_relaxed);
-    while (!(*word & LOCKED))
-        if (atomic_compare_exchange_weak_explicit(&mutex->word, word, *word | LOCKED | extra,
-                                                  memory_order_acquire, memory_order_relaxed))
-            return true;
-    return false;
-}
-
-/* Sleeps until the mutex is taken. A rank that has slept sets SLEEPERS, since other ranks may still
- * sleep. A rank that was awake sleeps for WAKE_NS first: when it looks again, no holder has reason to
- * take it for awake (try_give_quietly()). */
-static void sleep_for(struct mutex *mutex)
-{
-    const long long_ns = aq_armci.must_poll ? POLL_NS : SLEEP_NS;
-    bool slept = false;
-    uint32_t word;
-
-    while (!take_keeping(mutex, SLEEPERS, &word)) {
-        /* release: the count is visible with the bit. A failure means that the word has changed */
-        if (!(word & SLEEPERS)
-            && !atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | SLEEPERS,
-                                                        memory_order_release, memory_order_relaxed))
-            continue;
-        slept = aq_armci_futex_wait(&mutex->word, word | SLEEPERS, slept ? long_ns : WAKE_NS);
-        gasnet_AMPoll();
-    }
-    mutex->woken = 0;
-}
-
-static void take(struct mutex *mutex)
-{
-    uint32_t word;
-
-    for (int i = 0; i < SPINS; i++) {
-        if (take_keeping(mutex, 0, &word))
-            return;
-        aq_armci_cpu_pause();
-    }
-    /* relaxed: give() only chooses by the count, and a contender counts itself before it can take
-     * the mutex */
-    atomic_fetch_add_explicit(&mutex->contenders, 1, memory_order_relaxed);
-    sleep_for(mutex);
-    atomic_fetch_sub_explicit(&mutex->contenders, 1, memory_order_relaxed); /* as above */
-}
-
-static void wake_sleeper(struct mutex *mutex)
-{
-    /* relaxed: a contender that counts itself later is woken, too; its next holder sets the bit */
-    const bool any = atomic_load_explicit(&mutex->contenders, memory_order_relaxed) > 0;
-
-    mutex->woken = any ? gasnett_ticks_now() : 0;
-    /* release: the next holder sees the writes of this holder */
-    atomic_fetch_and_explicit(&mutex->word, ~(uint32_t)(any ? LOCKED : LOCKED | SLEEPERS),
-                              memory_order_release);
-    aq_armci_futex_wake(&mutex->word);
-}
-
-/* Releases the mutex if no rank waits for it. */
-static bool try_give(struct mutex *mutex)
-{
-    uint32_t word = LOCKED;
-
-    /* release: pairs with the acquires of taking it */
-    return atomic_compare_exchange_strong_explicit(&mutex->word, &word, 0, memory_order_release,
-                                                   memory_order_relaxed);
-}
-
-static bool is_within(gasnett_tick_t earlier, gasnett_tick_t now, uint64_t ns)
-{
-    return earlier != 0 && gasnett_ticks_to_ns(now - earlier) < ns;
-}
-
-/* Releases the mutex without a wake-up, if rank has released it a moment ago, too, and a rank that
- * was woken since WAKE_NS looks at the mutex by itself. A wake-up takes longer than the short
- * section of a rank that locks again at once, and who is woken finds the mutex taken again. */
-static bool try_give_quietly(struct mutex *mutex, int rank)
-{
-    const gasnett_tick_t now = gasnett_ticks_now();
-    const bool again = mutex->giver == rank && is_within(mutex->given, now, AGAIN_NS);
-    uint32_t word = LOCKED | SLEEPERS;
-
-    mutex->giver = rank;
-    mutex->given = now;
-    /* release: as above */
-    return again && is_within(mutex->woken, now, WAKE_NS)
-           && atomic_compare_exchange_strong_explicit(&mutex->word, &word, SLEEPERS,
-                                                      memory_order_release, memory_order_relaxed);
-}
-
-/* Releases the mutex for rank. Returns the rank of the queue that holds it from now on, to which the
- * caller sends a hand-off; -1: none. */
-static int give(struct part *part, struct mutex *mutex, int rank)
-{
-    uint32_t word;
-    int next = -1;
-
-    if (try_give(mutex) || try_give_quietly(mutex, rank))
-        return -1;
-    aq_armci_lock_take(&part->lock);
-    word = atomic_load_explicit(&mutex->word,
-                                memory_order_acquire); /* pairs with the release that sets QUEUE */
-    /* relaxed: a contender takes the mutex before it leaves the count, and no rank takes the mutex
-     * while it is held */
-    if (!(word & QUEUE)
-        || (atomic_load_explicit(&mutex->contenders, memory_order_relaxed) > 0 && !mutex->slept)) {
-        mutex->slept = 1;
-        wake_sleeper(mutex);
-    } else {
-        next = mutex->head;
-        if (AQ_ARMCI_CHECKS)
-            mutex->owner = next;
-        mutex->slept = 0;
-        mutex->head = next_of(part)[next];
-        if (mutex->head < 0) /* the lock orders the queue; relaxed would suffice */
-            atomic_fetch_and_explicit(&mutex->word, ~(uint32_t)QUEUE, memory_order_release);
-    }
-    aq_armci_lock_give(&part->lock);
-    return next;
-}
-
-/* give(). A debug build returns NOT_OWNER if the rank does not hold the mutex. */
-static int give_for(struct part *part, struct mutex *mutex, int rank)
-{
-    if (AQ_ARMCI_CHECKS) {
-        if (mutex->owner != rank)
-            return NOT_OWNER;
-        mutex->owner = -1;
-    }
-    return give(part, mutex, rank);
-}
-
-/* For a remote rank: takes the mutex, or appends the rank to the queue. */
-static int take_or_queue(struct part *part, struct mutex *mutex, int rank, bool try_only)
-{
-    uint32_t word;
-    int state = try_only ? REFUSED : QUEUED;
-
-    aq_armci_lock_take(&part->lock);
-    for (;;) {
-        if (take_keeping(mutex, 0, &word)) {
-            state = GRANTED;
-            break;
-        }
-        /* release: pairs with the acquire in give(), which reads the queue under the lock */
-        if (try_only || (word & QUEUE)
-            || atomic_compare_exchange_strong_explicit(&mutex->word, &word, word | QUEUE,
-                                                       memory_order_release, memory_order_relaxed))
-            break;
-    }
-    if (AQ_ARMCI_CHECKS && state == GRANTED)
-        mutex->owner = rank;
-    if (state == QUEUED) {
-        next_of(part)[rank] = -1;
-        if (word & QUEUE && mutex->head >= 0)
-            next_of(part)[mutex->tail] = rank;
-        else
-            mutex->head = rank;
-        mutex->tail = rank;
-    }
-    aq_armci_lock_give(&part->lock);
-    return state;
-}
-
 /* --- messages --- */
 
-static struct part *part_of_words(gex_AM_Arg_t high, gex_AM_Arg_t low)
+static struct aq_armci_mutex_part *part_of_words(gex_AM_Arg_t high, gex_AM_Arg_t low)
 {
-    return (struct part *)((uintptr_t)(uint32_t)high << 32 | (uint32_t)low);
+    return (struct aq_armci_mutex_part *)((uintptr_t)(uint32_t)high << 32 | (uint32_t)low);
 }
 
 static gex_AM_Arg_t high_word(const void *ptr)
@@ -288,9 +56,9 @@ static gex_AM_Arg_t low_word(const void *ptr)
 void aq_armci_on_lock(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, gex_AM_Arg_t mutex,
                       gex_AM_Arg_t try_only)
 {
-    struct part *part = part_of_words(high, low);
-    const int state =
-        take_or_queue(part, mutex_at(part, mutex), aq_armci_source(token), try_only != 0);
+    struct aq_armci_mutex_part *part = part_of_words(high, low);
+    const int state = aq_armci_mutex_queue(part, aq_armci_mutex_at(part, mutex),
+                                           aq_armci_source(token), try_only != 0);
 
     gex_AM_ReplyShort1(token, AQ_ARMCI_HANDLE_LOCK_REPLY, 0, state);
 }
@@ -309,8 +77,9 @@ void aq_armci_on_handoff(gex_Token_t token)
 
 void aq_armci_on_unlock(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, gex_AM_Arg_t mutex)
 {
-    struct part *part = part_of_words(high, low);
-    const int next = give_for(part, mutex_at(part, mutex), aq_armci_source(token));
+    struct aq_armci_mutex_part *part = part_of_words(high, low);
+    const int next =
+        aq_armci_mutex_give(part, aq_armci_mutex_at(part, mutex), aq_armci_source(token));
 
     gex_AM_ReplyShort1(token, AQ_ARMCI_HANDLE_UNLOCK_REPLY, 0, next);
 }
@@ -329,9 +98,9 @@ static bool lock_is_answered(int *state_out)
 {
     /* acquire, both: the writes of the last holder are visible */
     *state_out = atomic_load_explicit(&answer, memory_order_acquire);
-    if (*state_out == QUEUED && atomic_load_explicit(&granted, memory_order_acquire))
-        *state_out = GRANTED;
-    return *state_out == GRANTED || *state_out == REFUSED;
+    if (*state_out == AQ_ARMCI_MUTEX_QUEUED && atomic_load_explicit(&granted, memory_order_acquire))
+        *state_out = AQ_ARMCI_MUTEX_GRANTED;
+    return *state_out == AQ_ARMCI_MUTEX_GRANTED || *state_out == AQ_ARMCI_MUTEX_REFUSED;
 }
 
 static int lock_remote(void *part, int mutex, int proc, bool try_only)
@@ -370,20 +139,6 @@ static void *check_mutex(const char *call, const struct armcix_mutex_hdl_s *set,
         aq_armci_fatal("%s: rank %d has no mutex %d; it has %d", call, proc, mutex,
                        set->counts[proc]);
     return set->parts[proc];
-}
-
-static void part_init(struct part *part, int count)
-{
-    const size_t head = sizeof(part->lock);
-
-    memset((char *)part + head, 0, part_size(count) - head);
-    part->count = count;
-    for (int i = 0; i < count; i++) {
-        mutex_at(part, i)->head = -1;
-        mutex_at(part, i)->owner = -1;
-    }
-    /* release: a thread that takes the lock, the service thread too, sees the rest */
-    atomic_store_explicit(&part->lock.word, AQ_ARMCI_LOCK_FREE, memory_order_release);
 }
 
 static bool any_negative(const int *counts, int n)
@@ -425,12 +180,12 @@ static int create_set(int count, const ARMCI_Group *group, struct armcix_mutex_h
     aq_armci_mpi_allgather(&count, counts, (int)sizeof(count), group->comm);
     if (any_negative(counts, group->size))
         rc = FAIL;
-    else if (aq_armci_malloc(parts, (armci_size_t)part_size(count), group->comm, group->grp_to_abs,
-                             group->size)
+    else if (aq_armci_malloc(parts, (armci_size_t)aq_armci_mutex_part_size(count), group->comm,
+                             group->grp_to_abs, group->size)
              != 0)
         rc = FAIL2;
     if (rc == 0) {
-        part_init(parts[group->rank], count);
+        aq_armci_mutex_part_init(parts[group->rank], count);
         *set_out = set_of(group, parts, counts);
         aq_armci_mpi_barrier(group->comm);
     }
@@ -460,35 +215,35 @@ static void give_way(void)
 static bool lock(const char *call, struct armcix_mutex_hdl_s *set, int mutex, int proc,
                  bool try_only)
 {
-    struct part *part = check_mutex(call, set, mutex, proc);
+    struct aq_armci_mutex_part *part = check_mutex(call, set, mutex, proc);
     uint32_t word;
 
     if (!aq_armci_is_local(&aq_armci.peers[proc])) {
-        if (lock_remote(part, mutex, proc, try_only) != GRANTED)
+        if (lock_remote(part, mutex, proc, try_only) != AQ_ARMCI_MUTEX_GRANTED)
             return false;
-    } else if (!take_keeping(mutex_at(part, mutex), 0, &word)) {
+    } else if (!aq_armci_mutex_take_keeping(aq_armci_mutex_at(part, mutex), 0, &word)) {
         give_way();
         if (try_only)
             return false;
-        take(mutex_at(part, mutex));
+        aq_armci_mutex_take(aq_armci_mutex_at(part, mutex));
     }
     if (AQ_ARMCI_CHECKS && aq_armci_is_local(&aq_armci.peers[proc]))
-        mutex_at(part, mutex)->owner = aq_armci.me;
+        aq_armci_mutex_at(part, mutex)->owner = aq_armci.me;
     return true;
 }
 
 static void unlock(const char *call, struct armcix_mutex_hdl_s *set, int mutex, int proc)
 {
-    struct part *part = check_mutex(call, set, mutex, proc);
+    struct aq_armci_mutex_part *part = check_mutex(call, set, mutex, proc);
     int next;
 
     if (!aq_armci_gpc_is_function()) /* a function has put nothing */
         aq_armci_order_after(proc);
     if (aq_armci_is_local(&aq_armci.peers[proc]))
-        next = give_for(part, mutex_at(part, mutex), aq_armci.me);
+        next = aq_armci_mutex_give(part, aq_armci_mutex_at(part, mutex), aq_armci.me);
     else
         next = unlock_remote(part, mutex, proc);
-    if (next == NOT_OWNER)
+    if (next == AQ_ARMCI_MUTEX_NOT_OWNER)
         aq_armci_fatal("%s: mutex %d of rank %d is not held by this rank", call, mutex, proc);
     if (next >= 0)
         gex_AM_RequestShort0(aq_armci.tm, (gex_Rank_t)next, AQ_ARMCI_HANDLE_HANDOFF, 0);
@@ -519,7 +274,7 @@ AQ_ARMCI_TWIN(Destroy_mutexes);
 
 /* Returns the mutex if it exists and the memory of its host is mapped. NULL: lock() or unlock()
  * checks the arguments and takes the slow path. */
-static inline struct mutex *mapped_mutex(int mutex, int proc)
+static inline struct aq_armci_mutex *mapped_mutex(int mutex, int proc)
 {
     const struct armcix_mutex_hdl_s *set = the_set;
 
@@ -527,16 +282,17 @@ static inline struct mutex *mapped_mutex(int mutex, int proc)
         || (unsigned)mutex >= (unsigned)set->counts[proc]
         || !aq_armci_is_local(&aq_armci.peers[proc]))
         return NULL;
-    return mutex_at(set->parts[proc], mutex);
+    return aq_armci_mutex_at(set->parts[proc], mutex);
 }
 
 void PARMCI_Lock(int mutex, int proc)
 {
-    struct mutex *mapped = mapped_mutex(mutex, proc);
+    struct aq_armci_mutex *mapped = mapped_mutex(mutex, proc);
 
     uint32_t word;
 
-    if (AQ_LIKELY(mapped != NULL && (try_take(mapped) || take_keeping(mapped, 0, &word))))
+    if (AQ_LIKELY(mapped != NULL
+                  && (aq_armci_mutex_try(mapped) || aq_armci_mutex_take_keeping(mapped, 0, &word))))
         return;
     if (the_set == NULL && aq_armci.running && aq_armci.nproc == 1)
         return; /* with one rank Global Arrays makes no mutexes */
@@ -546,10 +302,11 @@ AQ_ARMCI_TWIN(Lock);
 
 void PARMCI_Unlock(int mutex, int proc)
 {
-    struct mutex *mapped = mapped_mutex(mutex, proc);
+    struct aq_armci_mutex *mapped = mapped_mutex(mutex, proc);
 
     if (AQ_LIKELY(mapped != NULL && !aq_armci.peers[proc].dirty
-                  && (try_give(mapped) || try_give_quietly(mapped, aq_armci.me)))) {
+                  && (aq_armci_mutex_try_give(mapped)
+                      || aq_armci_mutex_give_quietly(mapped, aq_armci.me)))) {
         aq_armci_serve(); /* a loop that locks unlocks, too */
         return;
     }

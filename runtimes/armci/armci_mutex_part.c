@@ -1,0 +1,180 @@
+/*
+ * armci_mutex_part.c - the slow paths of armci_mutex_part.h: sleeps, wake-ups and the queue.
+ *
+ * Threads   the program's; for remote ranks the service thread or the program's
+ * Uses      armci_mutex_part.h
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "armci_mutex_part.h"
+
+#include <string.h>
+
+#define WAKE_NS  400000   /* between two wake-ups by a rank that locks again at once */
+#define AGAIN_NS 50000    /* longest time between two unlocks of such a rank */
+#define POLL_NS  1000000  /* longest sleep of a rank that must poll for other ranks, */
+#define SLEEP_NS 20000000 /* and of one with a service thread */
+#define SPINS    100
+
+/* Sleeps until the mutex is taken. A rank that has slept sets SLEEPERS, since other ranks may still
+ * sleep. A rank that was awake sleeps for WAKE_NS first: it looks again after any unlock without a
+ * wake-up that relied on it (aq_armci_mutex_give_quietly()). */
+static void sleep_for(struct aq_armci_mutex *mutex)
+{
+    const long long_ns = aq_armci.must_poll ? POLL_NS : SLEEP_NS;
+    bool slept = false;
+    uint32_t word;
+
+    while (!aq_armci_mutex_take_keeping(mutex, AQ_ARMCI_MUTEX_SLEEPERS, &word)) {
+        /* release: the count is visible with the bit. A failure means that the word has changed */
+        if (!(word & AQ_ARMCI_MUTEX_SLEEPERS)
+            && !atomic_compare_exchange_strong_explicit(&mutex->word, &word,
+                                                        word | AQ_ARMCI_MUTEX_SLEEPERS,
+                                                        memory_order_release, memory_order_relaxed))
+            continue;
+        slept = aq_armci_futex_wait(&mutex->word, word | AQ_ARMCI_MUTEX_SLEEPERS,
+                                    slept ? long_ns : WAKE_NS);
+        gasnet_AMPoll();
+    }
+    mutex->woken = 0;
+}
+
+void aq_armci_mutex_take(struct aq_armci_mutex *mutex)
+{
+    uint32_t word;
+
+    for (int i = 0; i < SPINS; i++) {
+        if (aq_armci_mutex_take_keeping(mutex, 0, &word))
+            return;
+        aq_armci_cpu_pause();
+    }
+    /* relaxed: give() only chooses by the count, and a contender counts itself before it can take
+     * the mutex */
+    atomic_fetch_add_explicit(&mutex->contenders, 1, memory_order_relaxed);
+    sleep_for(mutex);
+    atomic_fetch_sub_explicit(&mutex->contenders, 1, memory_order_relaxed); /* as above */
+}
+
+static void wake_sleeper(struct aq_armci_mutex *mutex)
+{
+    /* relaxed: a contender that counts itself later is woken, too; its next holder sets the bit */
+    const bool any = atomic_load_explicit(&mutex->contenders, memory_order_relaxed) > 0;
+
+    mutex->woken = any ? gasnett_ticks_now() : 0;
+    /* release: the next holder sees the writes of this holder */
+    atomic_fetch_and_explicit(
+        &mutex->word,
+        ~(uint32_t)(any ? AQ_ARMCI_MUTEX_LOCKED : AQ_ARMCI_MUTEX_LOCKED | AQ_ARMCI_MUTEX_SLEEPERS),
+        memory_order_release);
+    aq_armci_futex_wake(&mutex->word);
+}
+
+static bool is_within(gasnett_tick_t earlier, gasnett_tick_t now, uint64_t ns)
+{
+    return earlier != 0 && gasnett_ticks_to_ns(now - earlier) < ns;
+}
+
+/* Releases the mutex without a wake-up, if rank has released it a moment ago, too, and a rank that
+ * was woken within WAKE_NS looks at the mutex by itself. A wake-up takes longer than the short
+ * section of a rank that locks again at once, and who is woken finds the mutex taken again. */
+bool aq_armci_mutex_give_quietly(struct aq_armci_mutex *mutex, int rank)
+{
+    const gasnett_tick_t now = gasnett_ticks_now();
+    const bool again = mutex->giver == rank && is_within(mutex->given, now, AGAIN_NS);
+    uint32_t word = AQ_ARMCI_MUTEX_LOCKED | AQ_ARMCI_MUTEX_SLEEPERS;
+
+    mutex->giver = rank;
+    mutex->given = now;
+    /* release: as above */
+    return again && is_within(mutex->woken, now, WAKE_NS)
+           && atomic_compare_exchange_strong_explicit(&mutex->word, &word, AQ_ARMCI_MUTEX_SLEEPERS,
+                                                      memory_order_release, memory_order_relaxed);
+}
+
+/* aq_armci_mutex_give() without the check of a debug build. */
+static int give(struct aq_armci_mutex_part *part, struct aq_armci_mutex *mutex, int rank)
+{
+    uint32_t word;
+    int next = -1;
+
+    if (aq_armci_mutex_try_give(mutex) || aq_armci_mutex_give_quietly(mutex, rank))
+        return -1;
+    aq_armci_lock_take(&part->lock);
+    word = atomic_load_explicit(&mutex->word,
+                                memory_order_acquire); /* pairs with the release that sets QUEUE */
+    /* relaxed: a contender takes the mutex before it leaves the count, and no rank takes the mutex
+     * while it is held */
+    if (!(word & AQ_ARMCI_MUTEX_QUEUE)
+        || (atomic_load_explicit(&mutex->contenders, memory_order_relaxed) > 0 && !mutex->slept)) {
+        mutex->slept = 1;
+        wake_sleeper(mutex);
+    } else {
+        next = mutex->head;
+        if (AQ_ARMCI_CHECKS)
+            mutex->owner = next;
+        mutex->slept = 0;
+        mutex->head = aq_armci_mutex_next(part)[next];
+        if (mutex->head < 0) /* the lock orders the queue; relaxed would suffice */
+            atomic_fetch_and_explicit(&mutex->word, ~(uint32_t)AQ_ARMCI_MUTEX_QUEUE,
+                                      memory_order_release);
+    }
+    aq_armci_lock_give(&part->lock);
+    return next;
+}
+
+int aq_armci_mutex_give(struct aq_armci_mutex_part *part, struct aq_armci_mutex *mutex, int rank)
+{
+    if (AQ_ARMCI_CHECKS) {
+        if (mutex->owner != rank)
+            return AQ_ARMCI_MUTEX_NOT_OWNER;
+        mutex->owner = -1;
+    }
+    return give(part, mutex, rank);
+}
+
+int aq_armci_mutex_queue(struct aq_armci_mutex_part *part, struct aq_armci_mutex *mutex, int rank,
+                         bool try_only)
+{
+    uint32_t word;
+    int state = try_only ? AQ_ARMCI_MUTEX_REFUSED : AQ_ARMCI_MUTEX_QUEUED;
+
+    aq_armci_lock_take(&part->lock);
+    for (;;) {
+        if (aq_armci_mutex_take_keeping(mutex, 0, &word)) {
+            state = AQ_ARMCI_MUTEX_GRANTED;
+            break;
+        }
+        /* release: pairs with the acquire in give(), which reads the queue under the lock */
+        if (try_only || (word & AQ_ARMCI_MUTEX_QUEUE)
+            || atomic_compare_exchange_strong_explicit(&mutex->word, &word,
+                                                       word | AQ_ARMCI_MUTEX_QUEUE,
+                                                       memory_order_release, memory_order_relaxed))
+            break;
+    }
+    if (AQ_ARMCI_CHECKS && state == AQ_ARMCI_MUTEX_GRANTED)
+        mutex->owner = rank;
+    if (state == AQ_ARMCI_MUTEX_QUEUED) {
+        aq_armci_mutex_next(part)[rank] = -1;
+        if (word & AQ_ARMCI_MUTEX_QUEUE && mutex->head >= 0)
+            aq_armci_mutex_next(part)[mutex->tail] = rank;
+        else
+            mutex->head = rank;
+        mutex->tail = rank;
+    }
+    aq_armci_lock_give(&part->lock);
+    return state;
+}
+
+void aq_armci_mutex_part_init(struct aq_armci_mutex_part *part, int count)
+{
+    const size_t head = sizeof(part->lock);
+
+    memset((char *)part + head, 0, aq_armci_mutex_part_size(count) - head);
+    part->count = count;
+    for (int i = 0; i < count; i++) {
+        aq_armci_mutex_at(part, i)->head = -1;
+        aq_armci_mutex_at(part, i)->owner = -1;
+    }
+    /* release: a thread that takes the lock, the service thread too, sees the rest */
+    atomic_store_explicit(&part->lock.word, AQ_ARMCI_LOCK_FREE, memory_order_release);
+}
