@@ -305,8 +305,7 @@ void PARMCI_Unlock(int mutex, int proc)
     struct aq_armci_mutex *mapped = mapped_mutex(mutex, proc);
 
     if (AQ_LIKELY(mapped != NULL && !aq_armci.peers[proc].dirty
-                  && (aq_armci_mutex_try_give(mapped)
-                      || aq_armci_mutex_give_quietly(mapped, aq_armci.me)))) {
+                  && aq_armci_mutex_try_give(mapped))) {
         aq_armci_serve(); /* a loop that locks unlocks, too */
         return;
     }

@@ -18,7 +18,7 @@
 
 /* Sleeps until the mutex is taken. A rank that has slept sets SLEEPERS, since other ranks may still
  * sleep. A rank that was awake sleeps for WAKE_NS first: it looks again after any unlock without a
- * wake-up that relied on it (aq_armci_mutex_give_quietly()). */
+ * wake-up that relied on it (give_quietly()). */
 static void sleep_for(struct aq_armci_mutex *mutex)
 {
     const long long_ns = aq_armci.must_poll ? POLL_NS : SLEEP_NS;
@@ -77,7 +77,7 @@ static bool is_within(gasnett_tick_t earlier, gasnett_tick_t now, uint64_t ns)
 /* Releases the mutex without a wake-up, if rank has released it a moment ago, too, and a rank that
  * was woken within WAKE_NS looks at the mutex by itself. A wake-up takes longer than the short
  * section of a rank that locks again at once, and who is woken finds the mutex taken again. */
-bool aq_armci_mutex_give_quietly(struct aq_armci_mutex *mutex, int rank)
+static bool give_quietly(struct aq_armci_mutex *mutex, int rank)
 {
     const gasnett_tick_t now = gasnett_ticks_now();
     const bool again = mutex->giver == rank && is_within(mutex->given, now, AGAIN_NS);
@@ -97,7 +97,7 @@ static int give(struct aq_armci_mutex_part *part, struct aq_armci_mutex *mutex, 
     uint32_t word;
     int next = -1;
 
-    if (aq_armci_mutex_try_give(mutex) || aq_armci_mutex_give_quietly(mutex, rank))
+    if (aq_armci_mutex_try_give(mutex) || give_quietly(mutex, rank))
         return -1;
     aq_armci_lock_take(&part->lock);
     word = atomic_load_explicit(&mutex->word,

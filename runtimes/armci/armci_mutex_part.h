@@ -11,7 +11,7 @@
  *           made free only if a contender is certain to take it: a free mutex would leave the queue
  *           unserved
  * Wake-ups  a rank that unlocks wakes a sleeper, unless it does so again at once: see
- *           aq_armci_mutex_give_quietly()
+ *           give_quietly() in armci_mutex_part.c
  * Uses      armci_impl.h, armci_lock.h
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -99,10 +99,6 @@ static inline bool aq_armci_mutex_try_give(struct aq_armci_mutex *mutex)
 
 /* Takes the mutex, after a sleep if it is held. The mutex is mapped. */
 void aq_armci_mutex_take(struct aq_armci_mutex *mutex);
-
-/* Releases the mutex without a wake-up, if rank has released it a moment ago, too, and a rank that
- * was woken since looks at the mutex by itself. Returns false if it is not released. */
-bool aq_armci_mutex_give_quietly(struct aq_armci_mutex *mutex, int rank);
 
 /* Releases the mutex for rank. Returns the rank of the queue that holds it from now on, to which
  * the caller sends a hand-off; -1: none. A debug build returns NOT_OWNER if the rank does not hold
