@@ -23,11 +23,31 @@
 #define AQ_UDP_AGAIN    32u                  /* polls until a disconnect is sent again */
 #define AQ_UDP_LAST     2u                   /* disconnects after the last poll: one may be lost */
 #define AQ_UDP_AWAIT_NS UINT64_C(1000000000) /* for peers to disconnect at the end of a job */
+#define AQ_UDP_LOCK_NS  UINT64_C(100000000)  /* for another thread to release a peer's lock */
 
 static struct aq_udp_peer *aq_udp_first_peer(void)
 {
     /* acquire: pairs with the release in aq_udp_peer_make() */
     return atomic_load_explicit(&aq_udp.active, memory_order_acquire);
+}
+
+/* Takes the lock of a peer. Returns false if its holder keeps it, who may be suspended for good; a
+ * peer that is skipped sooner may lose what it has not acknowledged. */
+static bool aq_udp_lock_peer(struct aq_udp_peer *peer)
+{
+    const struct timespec delay = { .tv_nsec = AQ_UDP_LOOK_NS };
+    uint64_t end = 0;
+
+    while (!aq_lock_try(&peer->lock)) {
+        const uint64_t now = aq_now_ns();
+
+        if (end == 0)
+            end = now + AQ_UDP_LOCK_NS;
+        else if (now >= end)
+            return false;
+        nanosleep(&delay, NULL);
+    }
+    return true;
 }
 
 /* --- while no handler may run --- */
@@ -50,7 +70,7 @@ bool aq_udp_drain_once(bool leaving)
 
     aq_udp_receive_acks(now);
     for (struct aq_udp_peer *peer = aq_udp_first_peer(); peer != NULL; peer = peer->next_active) {
-        if (!aq_lock_try(&peer->lock)) /* its holder may be suspended for good: skip this peer */
+        if (!aq_udp_lock_peer(peer))
             continue;
         idle = aq_udp_drain_peer(peer, leaving, now) && idle;
         aq_lock_release(&peer->lock);
@@ -104,7 +124,7 @@ static bool aq_udp_disconnect(bool all)
     bool left = true;
 
     for (struct aq_udp_peer *peer = aq_udp_first_peer(); peer != NULL; peer = peer->next_active) {
-        if (!aq_lock_try(&peer->lock))
+        if (!aq_udp_lock_peer(peer))
             continue;
         left = left && peer->link.disconnected;
         if (all || !peer->link.disconnected)
