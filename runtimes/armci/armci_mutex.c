@@ -288,7 +288,6 @@ static inline struct aq_armci_mutex *mapped_mutex(int mutex, int proc)
 void PARMCI_Lock(int mutex, int proc)
 {
     struct aq_armci_mutex *mapped = mapped_mutex(mutex, proc);
-
     uint32_t word;
 
     if (AQ_LIKELY(mapped != NULL

@@ -17,23 +17,28 @@
 #define SPINS    100
 
 /* Sleeps until the mutex is taken. A rank that has slept sets SLEEPERS, since other ranks may still
- * sleep. A rank that was awake sleeps for WAKE_NS first: it looks again after any unlock without a
- * wake-up that relied on it (give_quietly()). */
+ * sleep. The first sleep ends after WAKE_NS, and so does the next one after a wake-up of any rank:
+ * a holder relies on it for so long (give_quietly()). */
 static void sleep_for(struct aq_armci_mutex *mutex)
 {
     const long long_ns = aq_armci.must_poll ? POLL_NS : SLEEP_NS;
-    bool slept = false;
-    uint32_t word;
+    bool slept = false; /* the last sleep, in turn `last`, ended by its time */
+    uint32_t word, turn, last = 0;
 
-    while (!aq_armci_mutex_take_keeping(mutex, AQ_ARMCI_MUTEX_SLEEPERS, &word)) {
+    for (;;) {
+        /* acquire: pairs with the release in wake_sleeper(); whoever sees the turn sees the word
+         * as it was released then */
+        turn = atomic_load_explicit(&mutex->turn, memory_order_acquire);
+        if (aq_armci_mutex_take_keeping(mutex, AQ_ARMCI_MUTEX_SLEEPERS, &word))
+            break;
         /* release: the count is visible with the bit. A failure means that the word has changed */
         if (!(word & AQ_ARMCI_MUTEX_SLEEPERS)
             && !atomic_compare_exchange_strong_explicit(&mutex->word, &word,
                                                         word | AQ_ARMCI_MUTEX_SLEEPERS,
                                                         memory_order_release, memory_order_relaxed))
             continue;
-        slept = aq_armci_futex_wait(&mutex->word, word | AQ_ARMCI_MUTEX_SLEEPERS,
-                                    slept ? long_ns : WAKE_NS);
+        slept = aq_armci_futex_wait(&mutex->turn, turn, slept && turn == last ? long_ns : WAKE_NS);
+        last = turn;
         gasnet_AMPoll();
     }
     mutex->woken = 0;
@@ -66,7 +71,9 @@ static void wake_sleeper(struct aq_armci_mutex *mutex)
         &mutex->word,
         ~(uint32_t)(any ? AQ_ARMCI_MUTEX_LOCKED : AQ_ARMCI_MUTEX_LOCKED | AQ_ARMCI_MUTEX_SLEEPERS),
         memory_order_release);
-    aq_armci_futex_wake(&mutex->word);
+    /* release: pairs with the acquire in sleep_for() */
+    atomic_fetch_add_explicit(&mutex->turn, 1, memory_order_release);
+    aq_armci_futex_wake(&mutex->turn);
 }
 
 static bool is_within(gasnett_tick_t earlier, gasnett_tick_t now, uint64_t ns)
@@ -74,9 +81,10 @@ static bool is_within(gasnett_tick_t earlier, gasnett_tick_t now, uint64_t ns)
     return earlier != 0 && gasnett_ticks_to_ns(now - earlier) < ns;
 }
 
-/* Releases the mutex without a wake-up, if rank has released it a moment ago, too, and a rank that
- * was woken within WAKE_NS looks at the mutex by itself. A wake-up takes longer than the short
- * section of a rank that locks again at once, and who is woken finds the mutex taken again. */
+/* Releases the mutex without a wake-up, if rank has released it a moment ago, too, and the last
+ * wake-up was less than WAKE_NS ago: a rank that it met awake, or woke, looks again by itself later
+ * than that. A wake-up takes longer than the short section of a rank that locks again at once, and
+ * who is woken finds the mutex taken again. */
 static bool give_quietly(struct aq_armci_mutex *mutex, int rank)
 {
     const gasnett_tick_t now = gasnett_ticks_now();

@@ -29,6 +29,7 @@ enum { AQ_ARMCI_MUTEX_NOT_OWNER = -3 }; /* in place of the next rank */
 
 struct aq_armci_mutex {
     _Alignas(64) _Atomic uint32_t word;
+    _Atomic uint32_t turn;      /* wake-ups so far; ranks sleep on it */
     int32_t head, tail;         /* of the queue: ranks, -1 for none */
     _Atomic int32_t contenders; /* ranks that map the mutex and wait for it, asleep or not */
     int32_t slept;              /* 1: the last turn went to a contender */
