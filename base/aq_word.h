@@ -2,8 +2,10 @@
  * aq_word.h - copies that do not tear aligned words.
  *
  * A transfer of 1, 2, 4 or 8 bytes aligned to their size is never seen half written by a thread of
- * the owner that reads at the same moment. relaxed: the message that precedes or follows a transfer
- * orders it.
+ * the owner that reads at the same moment.
+ *
+ * Order     a word may be a flag for earlier transfers, which another thread of the owner may read,
+ *           or may have written, without a message. Writes are therefore releases, reads acquires
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef AQ_WORD_H
@@ -35,16 +37,16 @@ static inline void aq_word_write(void *dest, const void *src, size_t nbytes)
     memcpy(&word, src, nbytes);
     switch (nbytes) {
     case 1:
-        __atomic_store((uint8_t *)dest, (uint8_t *)&word, __ATOMIC_RELAXED);
+        __atomic_store((uint8_t *)dest, (uint8_t *)&word, __ATOMIC_RELEASE);
         break;
     case 2:
-        __atomic_store((aq_word2 *)dest, (aq_word2 *)&word, __ATOMIC_RELAXED);
+        __atomic_store((aq_word2 *)dest, (aq_word2 *)&word, __ATOMIC_RELEASE);
         break;
     case 4:
-        __atomic_store((aq_word4 *)dest, (aq_word4 *)&word, __ATOMIC_RELAXED);
+        __atomic_store((aq_word4 *)dest, (aq_word4 *)&word, __ATOMIC_RELEASE);
         break;
     case 8:
-        __atomic_store((aq_word8 *)dest, (aq_word8 *)&word, __ATOMIC_RELAXED);
+        __atomic_store((aq_word8 *)dest, (aq_word8 *)&word, __ATOMIC_RELEASE);
         break;
     }
 }
@@ -60,16 +62,16 @@ static inline void aq_word_read(void *dest, const void *src, size_t nbytes)
     }
     switch (nbytes) {
     case 1:
-        __atomic_load((const uint8_t *)src, (uint8_t *)&word, __ATOMIC_RELAXED);
+        __atomic_load((const uint8_t *)src, (uint8_t *)&word, __ATOMIC_ACQUIRE);
         break;
     case 2:
-        __atomic_load((const aq_word2 *)src, (aq_word2 *)&word, __ATOMIC_RELAXED);
+        __atomic_load((const aq_word2 *)src, (aq_word2 *)&word, __ATOMIC_ACQUIRE);
         break;
     case 4:
-        __atomic_load((const aq_word4 *)src, (aq_word4 *)&word, __ATOMIC_RELAXED);
+        __atomic_load((const aq_word4 *)src, (aq_word4 *)&word, __ATOMIC_ACQUIRE);
         break;
     case 8:
-        __atomic_load((const aq_word8 *)src, (aq_word8 *)&word, __ATOMIC_RELAXED);
+        __atomic_load((const aq_word8 *)src, (aq_word8 *)&word, __ATOMIC_ACQUIRE);
         break;
     }
     memcpy(dest, &word, nbytes);

@@ -416,7 +416,8 @@ void aq_test_handlers(gex_AM_Entry_t *table, size_t n)
 }
 
 #if GASNET_SEGMENT_EVERYTHING
-/* There is no segment to query: every rank allocates memory and sends its address to the others. */
+/* There is no segment to query: every rank allocates memory, all zeros like a segment, and sends its
+ * address to the others. */
 void aq_test_learn_bases(size_t size)
 {
     void *ours = NULL;
@@ -424,6 +425,7 @@ void aq_test_learn_bases(size_t size)
 
     if (posix_memalign(&ours, GASNET_PAGESIZE, size) != 0)
         aq_test_die(__FILE__, __LINE__, "no memory for %zu bytes", size);
+    memset(ours, 0, size);
     for (r = 0; r < aq_test_n; r++)
         gex_AM_RequestShort3(aq_test_tm, r, AQ_TEST_BASE + 3, 0, aq_test_me, AQ_HI(ours),
                              AQ_LO(ours));
