@@ -147,7 +147,6 @@ struct aq_shm {
     char *arena;
     struct aq_shm_layout layout;
     struct aq_shm_control *self;
-    bool cma;                   /* process_vm_readv/writev work between all ranks of the host */
     const uint32_t *jobrank_of; /* [size] */
 };
 extern struct aq_shm aq_shm __attribute__((visibility("hidden")));
@@ -281,13 +280,28 @@ extern const struct aq_coll_ops aq_shm_coll_ops;
 bool aq_shm_put(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
 bool aq_shm_get(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
 
+/* Copies a local rank's memory, of whatever kind. aq_shm_cma_is_allowed() must be true. */
+void aq_shm_read(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
+/* The same without a copy if that memory is mapped: returns its address here. Otherwise temp, with
+ * the copy. */
+const void *aq_shm_view(gex_Rank_t jobrank, const void *src, size_t nbytes, void *temp);
+
 /* --- private memory of other processes (aq_shm_cma.c) --- */
 
-/* Announces this rank's probe word in the arena. */
+/* Announces this rank's probe word in the arena, and lets other ranks read it. */
 void aq_shm_cma_announce(void);
-/* Collective over the host: finds out whether its ranks may read and write each other's memory. */
+/* Tests the neighbour's memory. All ranks of the host have announced their words. AQ_OK or
+ * negative. */
 int aq_shm_cma_init(void);
 void aq_shm_cma_fini(void);
+/* Returns true if process_vm_readv/writev work between all ranks of the neighborhood: the same on
+ * each of them, once the job has started. */
+static inline bool aq_shm_cma_is_allowed(void)
+{
+    /* relaxed: written before the start-up barrier */
+    return atomic_load_explicit(&aq_shm_common()->cma_refused, memory_order_relaxed) == 0;
+}
+
 /* Lets the other ranks reach this process's memory, as far as this process can allow it. Always
  * AQ_OK. */
 int aq_shm_cma_allow(void *addr, uintptr_t size);

@@ -114,7 +114,8 @@ static int aq_shm_map_arena(int fd, uint64_t stride, uint32_t count)
     const uint64_t bytes = aq_shm.layout.bytes;
     void *arena;
 
-    if (aq_job.host_index == 0 && ftruncate(fd, (off_t)(stride * count)) != 0)
+    /* each rank sizes the file: none need wait for another before it writes there */
+    if (ftruncate(fd, (off_t)(stride * count)) != 0)
         return aq_fail(AQ_ERR_SYS, "cannot size the shared memory of this host to %.0f MB: %s",
                        (double)(stride * count) / 1048576, strerror(errno));
     arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
@@ -162,17 +163,17 @@ int aq_shm_init(void)
     close(fd);
     if (rc != AQ_OK)
         return rc;
-    if (aq_spawn_host_fence() != AQ_OK) /* no rank touches the arena before it has its size */
-        return AQ_ERR_SYS;
     aq_shm_cma_announce();
+    if (aq_spawn_host_fence() != AQ_OK) /* the test needs every rank's word */
+        return AQ_ERR_SYS;
     aq_shm_sleep_init();
     rc = aq_shm_pool_init();
     if (rc == AQ_OK)
         rc = aq_shm_ring_init();
-#if GASNET_SEGMENT_EVERYTHING
     if (rc == AQ_OK)
         rc = aq_shm_cma_init();
-    if (!aq_shm.cma)
+#if GASNET_SEGMENT_EVERYTHING
+    if (!aq_shm_cma_is_allowed())
         aq_limits.max_long = AQ_SHM_MAX_MEDIUM;
 #endif
     return rc;

@@ -3,10 +3,11 @@
  *
  * process_vm_readv and process_vm_writev need a permission that containers often refuse, so it is
  * tested on real data: every rank keeps a word in its private memory and publishes its address in
- * the arena. In segment everything every rank tests its neighbour at start, and if one is refused,
- * no rank uses the calls. In the other configurations only segments that were bound to an endpoint,
- * not attached, need them: a rank tests a peer at its first transfer to one of those, or when the
- * segment is published, and remembers the result.
+ * the arena. Every rank tests its neighbour at start. If one is refused, no rank uses the calls for
+ * large collectives, nor, in segment everything, for anything else. In the other configurations
+ * transfers need the calls only for segments that were bound to an endpoint, not attached: a rank
+ * tests a peer at its first transfer to one of those, or when the segment is published, and
+ * remembers the result.
  *
  * Owns      the result for each peer, a byte, allocated at the first such transfer
  * Threads   any; two that test a peer at once get the same result
@@ -28,12 +29,13 @@
 #include "conduits/smp/aq_shm.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_CMA_OFF 1 /* index of "off" among the choices of AQ_SHM_CMA */
+#define AQ_CMA_OFF        1  /* index of "off" among the choices of AQ_SHM_CMA */
+#define AQ_CMA_SHUTDOWN_S 10 /* for the job to end after a rank's process has */
 
 enum aq_cma_reach { AQ_CMA_UNTRIED, AQ_CMA_REACHED, AQ_CMA_REFUSED };
 
 static struct {
-    bool settled;                     /* aq_shm.cma is the result for every peer */
+    bool settled;                     /* the result is the same for every peer */
     _Atomic(_Atomic uint8_t *) reach; /* [size] enum aq_cma_reach */
 } aq_cma AQ_JOB_STATE;
 
@@ -59,6 +61,8 @@ void aq_shm_cma_announce(void)
     self->pid = (int32_t)getpid();
     self->probe_addr = (uint64_t)(uintptr_t)&probe;
     self->probe_word = probe;
+    if (aq_env_choice(AQ_ENV_AQ_SHM_CMA) != AQ_CMA_OFF)
+        aq_shm_cma_allow(NULL, 0);
 }
 
 int aq_shm_cma_allow(void *addr, uintptr_t size)
@@ -95,7 +99,7 @@ bool aq_shm_cma_reaches(uint32_t local)
     uint8_t reach;
 
     if (aq_cma.settled)
-        return aq_shm.cma;
+        return aq_shm_cma_is_allowed();
     table = aq_shm_cma_table();
     if (table == NULL)
         return false;
@@ -115,7 +119,7 @@ bool aq_shm_cma_has_reached(uint32_t local)
     _Atomic uint8_t *table;
 
     if (aq_cma.settled)
-        return aq_shm.cma;
+        return aq_shm_cma_is_allowed();
     /* acquire: pairs with the release in aq_shm_cma_table() */
     table = atomic_load_explicit(&aq_cma.reach, memory_order_acquire);
     /* relaxed: the result needs no other data */
@@ -125,17 +129,25 @@ bool aq_shm_cma_has_reached(uint32_t local)
 
 int aq_shm_cma_init(void)
 {
-    aq_shm_cma_allow(NULL, 0);
-    if (aq_spawn_host_fence() != AQ_OK)
-        return AQ_ERR_SYS;
+    /* relaxed: a fence, or the start-up barrier, orders the store before any test of it */
     if (aq_env_choice(AQ_ENV_AQ_SHM_CMA) == AQ_CMA_OFF
         || !aq_shm_cma_works((aq_shm.me + 1) % aq_shm.size))
         atomic_store_explicit(&aq_shm_common()->cma_refused, 1, memory_order_relaxed);
-    if (aq_spawn_host_fence() != AQ_OK) /* orders the store above before the test below */
+#if GASNET_SEGMENT_EVERYTHING
+    if (aq_spawn_host_fence() != AQ_OK)
         return AQ_ERR_SYS;
-    aq_shm.cma = atomic_load_explicit(&aq_shm_common()->cma_refused, memory_order_relaxed) == 0;
     aq_cma.settled = true;
+#endif
     return AQ_OK;
+}
+
+/* The process of the other rank has ended. What watches it ends the job, and says why; this rank
+ * speaks only if nothing does. */
+static _Noreturn void aq_shm_cma_shutdown(uint32_t local, const char *access, size_t nbytes)
+{
+    sleep(AQ_CMA_SHUTDOWN_S);
+    aq_fatal("cannot %s %zu bytes of rank %u: its process has ended", access, nbytes,
+             aq_shm.jobrank_of[local]);
 }
 
 /* Copies in either direction. The kernel may stop early; the copy then continues at that point. */
@@ -143,17 +155,19 @@ static void aq_shm_cma_copy(uint32_t local, char *local_mem, char *remote_mem, s
                             bool writing)
 {
     const int pid = aq_shm_control(local)->pid;
+    const char *access = writing ? "write" : "read";
 
     while (nbytes > 0) {
         struct iovec local_iov = { local_mem, nbytes }, remote_iov = { remote_mem, nbytes };
         ssize_t moved = writing ? process_vm_writev(pid, &local_iov, 1, &remote_iov, 1, 0)
                                 : process_vm_readv(pid, &local_iov, 1, &remote_iov, 1, 0);
 
+        if (moved < 0 && errno == ESRCH)
+            aq_shm_cma_shutdown(local, access, nbytes);
         if (moved <= 0)
             aq_fatal("cannot %s %zu bytes at %p of rank %u: %s; the range must be mapped there for "
                      "as long as the transfer lasts",
-                     writing ? "write" : "read", nbytes, (void *)remote_mem,
-                     aq_shm.jobrank_of[local], strerror(errno));
+                     access, nbytes, (void *)remote_mem, aq_shm.jobrank_of[local], strerror(errno));
         local_mem += moved;
         remote_mem += moved;
         nbytes -= (size_t)moved;

@@ -22,7 +22,6 @@
 #include "conduits/smp/aq_shm_coll.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/aq_state.h"
 #include "extended/aq_barrier.h"
@@ -36,23 +35,6 @@ static struct {
     struct aq_coll_local
         *open[AQ_SHM_COLLS]; /* teams that have requests, or had some at the last poll */
 } aq_shm_colls AQ_JOB_STATE;
-
-#if GASNET_DEBUG
-/* Of two that see each other's sizes one speaks: the lower rank ends the job, with the other,
- * unless it does not compare. */
-#define AQ_SHM_LOWER_SPEAKS_US 500000
-
-_Noreturn void aq_step_differs(const struct aq_coll_local *coll, const struct aq_coll_req *req,
-                               uint32_t member, uint64_t bytes)
-{
-    if (coll->area.me > member)
-        usleep(AQ_SHM_LOWER_SPEAKS_US);
-    aq_fatal("%s: rank %u of the team takes part in it with %llu bytes, this rank, %u, with %zu: "
-             "all members of a team must make the same calls with the same sizes",
-             aq_coll_op_kinds[req->call.kind].name, member, (unsigned long long)bytes,
-             coll->area.me, req->bytes);
-}
-#endif
 
 /* --- wakeups --- */
 
@@ -105,14 +87,6 @@ static bool aq_coll_req_has_slot(struct aq_coll_local *coll, const struct aq_col
     return aq_shm_area_all_done(&coll->area, need);
 }
 
-/* Returns true if a request waits for aq_shm_coll_open_part(). */
-static inline bool aq_coll_req_closed(const struct aq_coll_req *req)
-{
-    /* acquire: pairs with the release in aq_shm_coll_open_part(); the operand is ready */
-    return AQ_UNLIKELY(req->part != NULL)
-           && atomic_load_explicit(&req->part->closed, memory_order_acquire);
-}
-
 /* Posts the operand of the next step. Returns false if there is no space yet. */
 static inline bool aq_coll_req_post(struct aq_coll_local *coll, struct aq_coll_req *req)
 {
@@ -128,7 +102,9 @@ static inline bool aq_coll_req_post(struct aq_coll_local *coll, struct aq_coll_r
 
         if (!aq_coll_req_has_slot(coll, req, step, users) || !aq_shm_coll_may_notify())
             return false;
-        if (bytes > 0) {
+        if (req->direct) {
+            aq_coll_direct_note(coll, req, step);
+        } else if (bytes > 0) {
             memcpy(aq_step_data(coll, req, coll->area.me, step), (const char *)call->src + at,
                    bytes);
             if (call->kind == AQ_COLL_BROADCAST && call->dst != call->src)
@@ -149,20 +125,24 @@ static inline bool aq_coll_req_post(struct aq_coll_local *coll, struct aq_coll_r
 
 /* --- finishing --- */
 
-static bool aq_reduction_finish(const struct aq_coll_local *coll, struct aq_coll_req *req,
-                                size_t step)
+static bool aq_reduction_finish(struct aq_coll_local *coll, struct aq_coll_req *req, size_t step)
 {
     const bool gets = req->call.kind == AQ_COLL_TO_ALL || req->call.root == coll->area.me;
 
     if (req->scattered) {
         if (req->shared == step || (gets && !aq_all_shared(coll, req, step, &req->seen_shared)))
             return false;
-        if (gets)
+        if (gets && req->direct)
+            aq_coll_direct_collect(coll, req, step);
+        else if (gets)
             aq_coll_req_collect(coll, req, step);
     } else if (gets) {
         if (!aq_all_posted(coll, req, step, &req->seen_posted))
             return false;
-        aq_coll_req_combine(coll, req, step);
+        if (req->direct)
+            aq_coll_direct_reduce(coll, req, step, 0, aq_step_bytes(req, step));
+        else
+            aq_coll_req_combine(coll, req, step);
     }
     return true;
 }
@@ -172,38 +152,69 @@ static bool aq_broadcast_finish(const struct aq_coll_local *coll, const struct a
 {
     const struct aq_coll_call *call = &req->call;
 
-    if (call->root == coll->area.me)
+    if (call->root == coll->area.me) {
+        if (req->direct && call->dst != call->src)
+            memcpy(call->dst, call->src, req->bytes);
         return true;
+    }
     if (!aq_shm_area_posted(&coll->area, call->root, req->first + step))
         return false;
     aq_step_compare(coll, req, step, call->root);
-    if (req->bytes > 0)
+    if (req->direct)
+        aq_coll_direct_receive(coll, req, step);
+    else if (req->bytes > 0)
         memcpy((char *)call->dst + step * req->chunk, aq_step_data(coll, req, call->root, step),
                aq_step_bytes(req, step));
     return true;
 }
 
-/* Reads what this member receives of the next step. Returns false if it is not there yet. */
+/* Reads what this member receives of a step. Returns false if it is not there yet. */
+static inline bool aq_coll_req_read(struct aq_coll_local *coll, struct aq_coll_req *req,
+                                    size_t step)
+{
+    const enum aq_coll_kind kind = req->call.kind;
+    const bool is_read = kind == AQ_COLL_BARRIER ? aq_all_posted(coll, req, step, &req->seen_posted)
+                         : kind == AQ_COLL_BROADCAST ? aq_broadcast_finish(coll, req, step)
+                                                     : aq_reduction_finish(coll, req, step);
+
+    if (is_read)
+        aq_shm_area_set_done(&coll->area, req->first + step + 1);
+    return is_read;
+}
+
+/* Returns true if other members read this member's memory, in a request without blocks. */
+static bool aq_coll_req_lends(const struct aq_coll_local *coll, const struct aq_coll_req *req)
+{
+    const bool is_root = req->call.root == coll->area.me;
+
+    return req->call.kind == AQ_COLL_TO_ALL || is_root == (req->call.kind == AQ_COLL_BROADCAST);
+}
+
+/* The same as aq_coll_req_read() for a direct request; it also waits until nobody reads this
+ * member's memory any more. */
+static bool aq_coll_direct_finish(struct aq_coll_local *coll, struct aq_coll_req *req, size_t step)
+{
+    /* what this member has read may let the others complete */
+    if (!req->read && (!aq_shm_coll_may_notify() || !aq_coll_req_read(coll, req, step)))
+        return false;
+    req->read =
+        aq_coll_req_lends(coll, req) && !aq_shm_area_all_done(&coll->area, req->first + step + 1);
+    return !req->read;
+}
+
+/* Finishes the next step of a request. Returns false if that is not possible yet. */
 static inline bool aq_coll_req_finish(struct aq_coll_local *coll, struct aq_coll_req *req)
 {
     const size_t step = req->finished;
 
-    if (req->posted == step)
+    if (req->posted == step
+        || !(AQ_UNLIKELY(req->direct) ? aq_coll_direct_finish(coll, req, step)
+                                      : aq_coll_req_read(coll, req, step)))
         return false;
-    if (req->call.kind == AQ_COLL_BARRIER) {
-        if (!aq_all_posted(coll, req, step, &req->seen_posted))
-            return false;
-    } else if (req->call.kind == AQ_COLL_BROADCAST) {
-        if (!aq_broadcast_finish(coll, req, step))
-            return false;
-    } else if (!aq_reduction_finish(coll, req, step)) {
-        return false;
-    }
     req->finished++;
     if (!req->scattered)
         req->seen_posted = 0;
     req->seen_shared = 0;
-    aq_shm_area_set_done(&coll->area, req->first + req->finished);
     return true;
 }
 
@@ -275,37 +286,6 @@ static inline unsigned aq_shm_coll_advance(struct aq_coll_local *coll)
         }
     } while (happened != before && coll->head != NULL);
     return happened;
-}
-
-/* --- the missing member, for the stall report --- */
-
-/* Returns the member whose operand, chunk or finished line the request waits for in its next step;
- * size if it waits for no particular one. */
-static uint32_t aq_coll_req_missing(const struct aq_coll_local *coll, const struct aq_coll_req *req)
-{
-    if (req->posted == req->finished)
-        return aq_shm_area_behind(&coll->area);
-    if (req->call.kind == AQ_COLL_BROADCAST)
-        return req->call.root;
-    return req->scattered && req->shared > req->finished ? req->seen_shared : req->seen_posted;
-}
-
-/* A poll has made no progress for a team: records the missing member in the team's first request.
- * Requests complete in order, so a waiter waits for the first one first. */
-static void aq_shm_coll_blame(const struct aq_coll_local *coll)
-{
-    struct aq_op *op = coll->head->op;
-    const uint32_t member = aq_coll_req_missing(coll, coll->head);
-    const gex_Rank_t jobrank =
-        member == coll->area.size ? GEX_RANK_INVALID : aq_shm.jobrank_of[coll->area.local[member]];
-    const gex_Rank_t blamed = aq_op_peer(op);
-
-    if (aq_coll_req_closed(coll->head))
-        return; /* the schedule that opens it waits, and names the rank that it waits for */
-    if (coll->head->part != NULL && blamed != GEX_RANK_INVALID && !aq_job_is_local(blamed))
-        return; /* the schedule waits for a message of that rank; this part is ahead of it */
-    if (blamed != jobrank) /* its line may be another thread's, who waits */
-        aq_op_set_peer(op, jobrank);
 }
 
 /* --- the list of teams with open requests --- */
@@ -461,11 +441,23 @@ static uint32_t aq_block_cells(size_t bytes, size_t block_bytes)
     return cells;
 }
 
+/* Plans the steps of a request whose operands go through lines or blocks. */
+static inline void aq_coll_req_plan(const struct aq_coll_local *coll, struct aq_coll_req *req,
+                                    bool reduces)
+{
+    const size_t block = coll->area.block_bytes, unit = req->call.unit;
+
+    req->in_blocks = req->bytes > AQ_AREA_INLINE_MAX;
+    req->chunk = !req->in_blocks ? AQ_AREA_INLINE_MAX : reduces ? block / unit * unit : block;
+    req->steps = req->in_blocks ? (req->bytes + req->chunk - 1) / req->chunk : 1;
+    req->cells = req->in_blocks ? aq_block_cells(req->bytes, block) : 0;
+    req->scattered = reduces && coll->area.size > 2 && req->bytes >= AQ_SHM_SCATTER_MIN;
+}
+
 static void aq_coll_req_fill(struct aq_coll_local *coll, struct aq_coll_req *req,
                              const struct aq_coll_call *call)
 {
     const bool reduces = call->kind == AQ_COLL_TO_ONE || call->kind == AQ_COLL_TO_ALL;
-    const size_t block = coll->area.block_bytes;
 
     req->op = NULL;
     req->part = NULL;
@@ -473,16 +465,13 @@ static void aq_coll_req_fill(struct aq_coll_local *coll, struct aq_coll_req *req
     req->bytes = reduces                           ? call->unit * call->count
                  : call->kind == AQ_COLL_BROADCAST ? call->nbytes
                                                    : 0;
-    req->in_blocks = req->bytes > AQ_AREA_INLINE_MAX;
-    req->chunk =
-        req->in_blocks ? reduces ? block / call->unit * call->unit : block : AQ_AREA_INLINE_MAX;
-    req->steps = req->in_blocks ? (req->bytes + req->chunk - 1) / req->chunk : 1;
-    req->scattered = reduces && coll->area.size > 2 && req->bytes >= AQ_SHM_SCATTER_MIN;
+    req->direct = req->bytes >= AQ_DIRECT_MIN && aq_coll_direct_plan(coll, req);
+    if (!req->direct)
+        aq_coll_req_plan(coll, req, reduces);
     req->posted = req->shared = req->finished = 0;
     req->seen_posted = req->seen_shared = 0;
-    req->over = false;
+    req->read = req->over = false;
     req->first = coll->next_step;
-    req->cells = req->in_blocks ? aq_block_cells(req->bytes, block) : 0;
     req->cell = req->in_blocks ? aq_round_up(coll->next_cell, req->cells) : coll->next_cell;
     coll->next_step += req->steps;
     coll->next_cell = req->cell + req->steps * req->cells;

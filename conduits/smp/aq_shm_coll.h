@@ -3,6 +3,8 @@
  *
  *     aq_shm_coll.c          requests and their steps; submitting, progress
  *     aq_shm_coll_reduce.c   reduction of the operands of a step
+ *     aq_shm_coll_direct.c   large data, which members read in each other's memory
+ *     aq_shm_coll_stall.c    calls that cannot continue
  *     aq_shm_coll_team.c     the state of a team: making and freeing it
  *     aq_shm_coll_area.c     the shared memory
  *
@@ -31,8 +33,10 @@ struct aq_coll_req {
     size_t posted, shared, finished; /* number of steps posted, shared, finished */
     /* members that have posted, shared the step that is being tested */
     uint32_t seen_posted, seen_shared;
-    bool in_blocks; /* operands are in blocks */
+    bool in_blocks; /* operands are in blocks; direct: chunks of the result are */
     bool scattered; /* members share the reduction */
+    bool direct;    /* members read the operands in each other's memory */
+    bool read;      /* direct: this member has read all of the next step, others may not have */
     bool over;
     bool is_own; /* made under the team's lock, and kept for the next call; otherwise freed */
 };
@@ -46,7 +50,7 @@ struct aq_coll_local {
     struct aq_coll_req *free;
     uint64_t next_step, next_cell;     /* of the next call: the client's order protects them */
     uint64_t cell_user[AQ_AREA_CELLS]; /* the step that used it last, + 1 */
-    void *temp;                        /* block_bytes, made when needed */
+    void *temp;                        /* see aq_coll_temp() */
     struct aq_coll_req *_Atomic inbox; /* newest first; changed under aq_shm_colls.lock */
     atomic_bool
         /* in aq_shm_colls; set under its lock, cleared only by the thread that works on the team */
@@ -87,21 +91,26 @@ static inline size_t aq_step_offset(const struct aq_coll_local *coll, const stru
 static inline void aq_step_note(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                                 size_t step)
 {
-    aq_shm_area_line(&coll->area, coll->area.me, req->first + step)->bytes = req->bytes;
+    struct aq_shm_area_line *line = aq_shm_area_line(&coll->area, coll->area.me, req->first + step);
+
+    line->bytes = req->bytes;
+    line->in_place = req->call.kind == AQ_COLL_TO_ALL && req->call.dst == req->call.src;
 }
 
-/* Ends the job: the member takes part with this many bytes, and this rank with others. */
+/* Ends the job: the member takes part with other bytes than this rank, or in place if this rank
+ * does not, or the reverse. */
 _Noreturn void aq_step_differs(const struct aq_coll_local *coll, const struct aq_coll_req *req,
-                               uint32_t member, uint64_t bytes);
+                               uint32_t member, const struct aq_shm_area_line *line);
 
 /* Called once the member has posted the step. */
 static inline void aq_step_compare(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                                    size_t step, uint32_t member)
 {
-    const uint64_t bytes = aq_shm_area_line(&coll->area, member, req->first + step)->bytes;
+    const struct aq_shm_area_line *line = aq_shm_area_line(&coll->area, member, req->first + step);
+    const bool in_place = req->call.kind == AQ_COLL_TO_ALL && req->call.dst == req->call.src;
 
-    if (bytes != req->bytes)
-        aq_step_differs(coll, req, member, bytes);
+    if (line->bytes != req->bytes || line->in_place != in_place)
+        aq_step_differs(coll, req, member, line);
 }
 #else
 #define aq_step_note(coll, req, step)            ((void)0)
@@ -143,9 +152,23 @@ static inline bool aq_shm_coll_may_notify(void)
 void aq_coll_req_wake(const struct aq_coll_local *coll, const struct aq_coll_req *req, size_t step,
                       bool shared);
 
+/* Returns true if a request waits for aq_shm_coll_open_part(). */
+static inline bool aq_coll_req_closed(const struct aq_coll_req *req)
+{
+    /* acquire: pairs with the release in aq_shm_coll_open_part(); the operand is ready */
+    return AQ_UNLIKELY(req->part != NULL)
+           && atomic_load_explicit(&req->part->closed, memory_order_acquire);
+}
+
 /** aq_shm_coll_quiesce - returns when no thread works on the team any more; its requests are
  *  complete, but another thread's poll may be about to see that. */
 void aq_shm_coll_quiesce(struct aq_coll_local *coll);
+
+/* --- aq_shm_coll_stall.c --- */
+
+/** aq_shm_coll_blame - a poll has made no progress for a team: records the missing member in the
+ * team's first request. Requests complete in order, so a waiter waits for the first one first. */
+void aq_shm_coll_blame(const struct aq_coll_local *coll);
 
 /* --- aq_shm_coll_reduce.c --- */
 
@@ -160,6 +183,37 @@ bool aq_coll_req_share(struct aq_coll_local *coll, struct aq_coll_req *req);
 /** aq_coll_req_collect - copies all chunks of a step to dst. Every member has shared it. */
 void aq_coll_req_collect(const struct aq_coll_local *coll, const struct aq_coll_req *req,
                          size_t step);
+
+/** aq_coll_temp - space for two operands of AQ_COLL_TEMP bytes, each larger than a block. */
+void *aq_coll_temp(struct aq_coll_local *coll);
+
+/* --- aq_shm_coll_direct.c --- */
+
+#define AQ_COLL_TEMP 262144u /* bytes of an operand that one system call reads, at most */
+
+/* Bytes from which one copy by a system call costs less than two. */
+#define AQ_DIRECT_MIN 16384u
+
+/** aq_coll_direct_plan - decides whether members read this request's operands in each other's
+ * memory, equally on all members, and plans its steps if so. req->call and req->bytes are set. */
+bool aq_coll_direct_plan(const struct aq_coll_local *coll, struct aq_coll_req *req);
+
+/** aq_coll_direct_note - writes this member's addresses into its line of a step. */
+void aq_coll_direct_note(const struct aq_coll_local *coll, const struct aq_coll_req *req,
+                         size_t step);
+
+/** aq_coll_direct_receive - copies the root's data of a step. The root has posted it. */
+void aq_coll_direct_receive(const struct aq_coll_local *coll, const struct aq_coll_req *req,
+                            size_t step);
+
+/** aq_coll_direct_reduce - reduces bytes of a step at offset `at`. Every member has posted it. */
+void aq_coll_direct_reduce(struct aq_coll_local *coll, const struct aq_coll_req *req, size_t step,
+                           size_t at, size_t bytes);
+
+/** aq_coll_direct_collect - copies the other members' chunks of a step to dst. Every member has
+ * shared it. */
+void aq_coll_direct_collect(const struct aq_coll_local *coll, const struct aq_coll_req *req,
+                            size_t step);
 
 /* --- entries of struct aq_coll_ops: core/aq_conduit.h --- */
 

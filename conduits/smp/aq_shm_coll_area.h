@@ -34,7 +34,9 @@ struct aq_shm_area_line {
     /* number of the step + 1 once this member's chunk of the result is there */
     _Atomic uint64_t shared;
 #if GASNET_DEBUG
-    uint64_t bytes; /* of the whole call that the step belongs to: equal on all members */
+    /* of the whole call that the step belongs to, equal on all members: */
+    uint64_t bytes;
+    uint64_t in_place; /* 1: the result of a reduction to all replaces the operand */
 #endif
     _Alignas(16) unsigned char data[AQ_AREA_INLINE_MAX];
 };

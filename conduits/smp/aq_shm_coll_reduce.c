@@ -33,6 +33,13 @@ void aq_coll_req_combine(const struct aq_coll_local *coll, const struct aq_coll_
                       call->cdata);
 }
 
+void *aq_coll_temp(struct aq_coll_local *coll)
+{
+    if (coll->temp == NULL && (coll->temp = malloc(2 * (size_t)AQ_COLL_TEMP)) == NULL)
+        aq_fatal("no memory for a reduction (%zu bytes)", 2 * (size_t)AQ_COLL_TEMP);
+    return coll->temp;
+}
+
 /* The same in rank order for a chunk; the result replaces this member's operand. */
 static void aq_step_reduce_ordered(struct aq_coll_local *coll, const struct aq_coll_req *req,
                                    size_t step, size_t at, size_t bytes)
@@ -43,9 +50,7 @@ static void aq_step_reduce_ordered(struct aq_coll_local *coll, const struct aq_c
     char *result = own;
 
     if (coll->area.me != member) {
-        if (coll->temp == NULL && (coll->temp = malloc(coll->area.block_bytes)) == NULL)
-            aq_fatal("no memory for a reduction (%zu bytes)", coll->area.block_bytes);
-        result = coll->temp;
+        result = aq_coll_temp(coll);
         memcpy(result, (char *)aq_step_data(coll, req, member, step) + at, bytes);
     }
     while (member-- > 0)
@@ -69,7 +74,9 @@ bool aq_coll_req_share(struct aq_coll_local *coll, struct aq_coll_req *req)
         return false;
     at = aq_step_offset(coll, req, step, me);
     bytes = aq_step_offset(coll, req, step, me + 1) - at;
-    if (bytes > 0 && call->ordered) {
+    if (req->direct) {
+        aq_coll_direct_reduce(coll, req, step, at, bytes);
+    } else if (bytes > 0 && call->ordered) {
         aq_step_reduce_ordered(coll, req, step, at, bytes);
     } else if (bytes > 0) {
         char *own = (char *)aq_step_data(coll, req, me, step) + at;

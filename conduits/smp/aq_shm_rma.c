@@ -21,6 +21,26 @@ static inline bool aq_shm_is_mapped(gex_Rank_t jobrank, const void *remote, size
     return jobrank == aq_job.rank;
 }
 
+const void *aq_shm_view(gex_Rank_t jobrank, const void *src, size_t nbytes, void *temp)
+{
+    intptr_t delta;
+
+    if (aq_shm_is_mapped(jobrank, src, nbytes, &delta))
+        return aq_rma_ptr(delta, src);
+    aq_shm_cma_read(aq_job_local_index(jobrank), temp, src, nbytes);
+    return temp;
+}
+
+void aq_shm_read(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes)
+{
+    intptr_t delta;
+
+    if (aq_shm_is_mapped(jobrank, src, nbytes, &delta))
+        aq_rma_get_mapped(delta, dest, src, nbytes);
+    else
+        aq_shm_cma_read(aq_job_local_index(jobrank), dest, src, nbytes);
+}
+
 bool aq_shm_put(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes)
 {
     const uint32_t local = aq_job_local_index(jobrank);

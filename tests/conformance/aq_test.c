@@ -416,7 +416,7 @@ void aq_test_handlers(gex_AM_Entry_t *table, size_t n)
 }
 
 #if GASNET_SEGMENT_EVERYTHING
-/* There is no segment to query: every rank allocates memory, all zeros like a segment, and sends its
+/* There is no segment to query: every rank allocates memory, zeros like a segment, and sends its
  * address to the others. */
 void aq_test_learn_bases(size_t size)
 {

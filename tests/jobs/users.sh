@@ -42,7 +42,16 @@ private()
 
 job="$run -n 4 $bin/user_limits"
 
-# --- refused single copy: matters where the whole address space is the segment ---
+# --- refused single copy: for large collectives, and where the whole address space is the segment ---
+
+# without_calls TEST: it is right where process_vm_readv is refused, and off makes no such call
+without_calls()
+{
+    $bin/user_refuse $run -n 2 "tests/conformance/bin/$1-par" >"$log" 2>&1
+    row $? "process_vm_readv refused: $1 is right"
+    AQ_SHM_CMA=off $bin/user_refuse --kill $run -n 2 "tests/conformance/bin/$1-par" >"$log" 2>&1
+    row $? "AQ_SHM_CMA=off: $1 is right and makes no such call"
+}
 
 $bin/user_refuse $run -n 3 tests/conformance/bin/stress-par --seconds 2 >"$log" 2>&1
 got=$?
@@ -50,12 +59,10 @@ why="the kernel takes no filter"
 row $got "process_vm_readv refused: stress is right"
 ! grep -q '\*\*\*' "$log"
 row $? "and nothing is said about it"
+without_calls test_coll_large
 if [ "${AQ_CONFIG:-}" = everything ]; then
     for rma in sizes large source; do
-        $bin/user_refuse $run -n 2 tests/conformance/bin/test_rma_$rma-par >"$log" 2>&1
-        row $? "process_vm_readv refused: test_rma_$rma is right"
-        AQ_SHM_CMA=off $bin/user_refuse --kill $run -n 2 tests/conformance/bin/test_rma_$rma-par >"$log" 2>&1
-        row $? "AQ_SHM_CMA=off: test_rma_$rma is right and makes no such call"
+        without_calls test_rma_$rma
     done
     echo "1..$count"
     exit $((failed > 0))

@@ -366,6 +366,7 @@ coll_rules() {
     breaks sizes_differ 2 gex_Coll_BroadcastNB 'rank 0' '64 bytes' '32' 'same sizes'
     breaks sizes_large 2 gex_Coll_BroadcastNB 'same sizes'
     breaks sizes_reduce 2 gex_Coll_ReduceToOneNB 'same sizes'
+    breaks places_differ 2 gex_Coll_ReduceToAllNB 'dst == src' 'or none'
     export AQ_NO_OVERRIDES=1
     breaks sizes_differ 2 'same sizes'
     unset AQ_NO_OVERRIDES

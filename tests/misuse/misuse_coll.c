@@ -215,5 +215,8 @@ int main(int argc, char **argv)
         gex_Event_Wait(gex_Coll_ReduceToOneNB(tm, 0, dst, src, GEX_DT_U64, 8,
                                               gex_TM_QueryRank(tm) == 0 ? 2 : 1, GEX_OP_ADD, NULL,
                                               NULL, 0));
+    if (strcmp("places_differ", argv[1]) == 0)
+        gex_Event_Wait(gex_Coll_ReduceToAllNB(tm, dst, gex_TM_QueryRank(tm) == 0 ? src : dst,
+                                              GEX_DT_U64, 8, 2, GEX_OP_ADD, NULL, NULL, 0));
     misuse_survived(tm);
 }
