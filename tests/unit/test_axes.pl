@@ -15,7 +15,7 @@ my $src;
 BEGIN { $src = abs_path(dirname($0) . '/../..') }
 use lib "$src/build-aux";
 use TestAxes qw(read_table read_axes read_sets product env_of label_of name_of when_rank runs_of);
-use TestTime qw(slowness stretched is_overdue);
+use TestTime qw(slowness stretched is_overdue idle_cores);
 
 my @when = qw(quick full more long);
 my $work = tempdir(CLEANUP => 1);
@@ -146,6 +146,10 @@ my @overdue = map { is_overdue($hangs, @$_) ? 1 : 0 } [99, 1], [101, 1], [101, 2
 is_deeply(\@overdue, [0, 1, 0, 1],
     'time is up: a step has failed that takes five times what it should, on this machine');
 ok(!is_overdue({ seconds => 1, limit => 300 }, 29, 1), 'but for a tenth of its limit');
+my $before = "cpu  100 0 50 1000 20 3 3 4 0 0\n";
+is_deeply([map { sprintf '%.2f', idle_cores(2, $before, $_) }
+        "cpu  200 0 50 1060 60 3 3 4 9 0\n", "cpu  300 0 50 1000 20 3 3 4 0 0\n", $before, ''],
+    ['1.00', '0.00', '0.00', '0.00'], 'idle cores, of two: half of the time, never, at once, unknown');
 
 # --- the runner, with sets of the test's own ---
 
