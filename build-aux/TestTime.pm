@@ -10,8 +10,8 @@ package TestTime;
 use strict;
 use warnings;
 use Exporter qw(import);
-use List::Util qw(max min sum);
-our @EXPORT_OK = qw(clock time_of slowness stretched is_overdue idle_cores);
+use List::Util qw(max min);
+our @EXPORT_OK = qw(clock time_of slowness stretched is_overdue);
 
 # The part of its time by which a set that computes makes the whole longer, beside builds.
 use constant SHARE => 0.6;
@@ -57,18 +57,6 @@ sub stretched
 {
     my ($limit, $slowness) = @_;
     return int($limit * min(MOST_STRETCH, max(1, $slowness)));
-}
-
-# idle_cores CORES, BEFORE, NOW: how many cores had nothing to do between two readings of the first
-# line of /proc/stat; 0 if they do not tell.
-sub idle_cores
-{
-    my ($cores, @readings) = @_;
-    my ($before, $now) = map { [(/^cpu\s+([\d ]+)/ ? split(' ', $1) : ())[0 .. 7]] } @readings;
-    return 0 if grep({ defined } @$before, @$now) < 16;
-    my @spent = map { $now->[$_] - $before->[$_] } 0 .. 7;
-    my $all = sum(@spent);
-    return $all > 0 ? $cores * ($spent[3] + $spent[4]) / $all : 0; # idle, and idle for a disk
 }
 
 # is_overdue STEP, SECONDS, SLOWNESS: true if a step that has run for so long hangs, and did not

@@ -15,7 +15,8 @@ my $src;
 BEGIN { $src = abs_path(dirname($0) . '/../..') }
 use lib "$src/build-aux";
 use TestAxes qw(read_table read_axes read_sets product env_of label_of name_of when_rank runs_of);
-use TestTime qw(slowness stretched is_overdue idle_cores);
+use TestIdle qw(idle_cores allowed_cores);
+use TestTime qw(slowness stretched is_overdue);
 
 my @when = qw(quick full more long);
 my $work = tempdir(CLEANUP => 1);
@@ -146,10 +147,15 @@ my @overdue = map { is_overdue($hangs, @$_) ? 1 : 0 } [99, 1], [101, 1], [101, 2
 is_deeply(\@overdue, [0, 1, 0, 1],
     'time is up: a step has failed that takes five times what it should, on this machine');
 ok(!is_overdue({ seconds => 1, limit => 300 }, 29, 1), 'but for a tenth of its limit');
-my $before = "cpu  100 0 50 1000 20 3 3 4 0 0\n";
-is_deeply([map { sprintf '%.2f', idle_cores(2, $before, $_) }
-        "cpu  200 0 50 1060 60 3 3 4 9 0\n", "cpu  300 0 50 1000 20 3 3 4 0 0\n", $before, ''],
-    ['1.00', '0.00', '0.00', '0.00'], 'idle cores, of two: half of the time, never, at once, unknown');
+my $before = "cpu  9 9\ncpu0 100 0 50 1000 20 3 3 4 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n";
+my @later = ("cpu0 200 0 50 1060 60 3 3 4 9 0\ncpu1 100 0 0 0 0 0 0 0 0 0\n",
+    "cpu1 0 0 0 25 0 0 0 75 0 0\ncpu0 100 0 50 1100 20 3 3 4 0 0\n", $before, '');
+my @idle = map { sprintf '%.2f', idle_cores($before, $_, 0, 1) } @later;
+is_deeply(\@idle, ['0.50', '1.25', '0.00', '0.00'],
+    'idle cores: half of the time one; one and a quarter; no time; unknown');
+is(idle_cores($before, $later[1], 0), 1, 'other cores do not count');
+is_deeply([allowed_cores("Name: x\nCpus_allowed_list:\t0-2,5,8-9\n")], [0 .. 2, 5, 8, 9],
+    'allowed cores');
 
 # --- the runner, with sets of the test's own ---
 
