@@ -280,7 +280,8 @@ static struct aq_coll_call aq_coll_reduction(enum aq_coll_kind kind, gex_Rank_t 
                                   .count = count,
                                   .fn = user ? user_op : aq_coll_builtin(dt, op),
                                   .cdata = cdata,
-                                  .ordered = op == GEX_OP_USER_NC };
+                                  .ordered = op == GEX_OP_USER_NC,
+                                  .symmetric = !user && op != GEX_OP_MIN && op != GEX_OP_MAX };
 }
 
 gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,

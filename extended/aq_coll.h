@@ -83,7 +83,8 @@ struct aq_coll_call {
     size_t unit, count;     /* bytes of an element, elements */
     gex_Coll_ReduceFn_t fn; /* y = x (+) y, built in or the client's */
     const void *cdata;
-    bool ordered; /* operands must be combined in rank order */
+    bool ordered;   /* operands must be combined in rank order */
+    bool symmetric; /* x (+) y and y (+) x have the same bits, but for the payload of a NaN */
 };
 
 extern const struct aq_op_kind aq_coll_op_kinds[]; /* by enum aq_coll_kind */

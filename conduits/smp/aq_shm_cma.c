@@ -141,11 +141,12 @@ int aq_shm_cma_init(void)
     return AQ_OK;
 }
 
-/* The process of the other rank has ended. What watches it ends the job, and says why; this rank
- * speaks only if nothing does. */
+/* The process of the other rank has ended. What watches it ends the job within this time, and says
+ * why. */
 static _Noreturn void aq_shm_cma_shutdown(uint32_t local, const char *access, size_t nbytes)
 {
-    sleep(AQ_CMA_SHUTDOWN_S);
+    for (unsigned left = AQ_CMA_SHUTDOWN_S; left > 0;)
+        left = sleep(left); /* a signal ends it early */
     aq_fatal("cannot %s %zu bytes of rank %u: its process has ended", access, nbytes,
              aq_shm.jobrank_of[local]);
 }
@@ -165,8 +166,9 @@ static void aq_shm_cma_copy(uint32_t local, char *local_mem, char *remote_mem, s
         if (moved < 0 && errno == ESRCH)
             aq_shm_cma_shutdown(local, access, nbytes);
         if (moved <= 0)
-            aq_fatal("cannot %s %zu bytes at %p of rank %u: %s; the range must be mapped there for "
-                     "as long as the transfer lasts",
+            aq_fatal("cannot %s %zu bytes at %p of rank %u: %s; the range must be ordinary memory, "
+                     "mapped there for as long as the transfer lasts, and the processes must not "
+                     "give up the right to read each other's memory (AQ_SHM_CMA=off does without)",
                      access, nbytes, (void *)remote_mem, aq_shm.jobrank_of[local], strerror(errno));
         local_mem += moved;
         remote_mem += moved;

@@ -182,39 +182,53 @@ static inline bool aq_coll_req_read(struct aq_coll_local *coll, struct aq_coll_r
     return is_read;
 }
 
-/* Returns true if other members read this member's memory, in a request without blocks. */
-static bool aq_coll_req_lends(const struct aq_coll_local *coll, const struct aq_coll_req *req)
+/* Returns true if other members read this member's memory, in a direct request. */
+static bool aq_coll_req_is_source(const struct aq_coll_local *coll, const struct aq_coll_req *req)
 {
     const bool is_root = req->call.root == coll->area.me;
 
     return req->call.kind == AQ_COLL_TO_ALL || is_root == (req->call.kind == AQ_COLL_BROADCAST);
 }
 
-/* The same as aq_coll_req_read() for a direct request; it also waits until nobody reads this
- * member's memory any more. */
-static bool aq_coll_direct_finish(struct aq_coll_local *coll, struct aq_coll_req *req, size_t step)
+/* The next step of a direct request: reads, and then waits until the others have read too. Returns
+ * false if neither is possible yet. What is returned as true makes the caller look again, so that
+ * no member goes to sleep after the look that announced its wait. */
+static bool aq_coll_direct_advance(struct aq_coll_local *coll, struct aq_coll_req *req, size_t step)
 {
-    /* what this member has read may let the others complete */
-    if (!req->read && (!aq_shm_coll_may_notify() || !aq_coll_req_read(coll, req, step)))
+    if (!req->is_read) {
+        /* what this member has read may let the others complete */
+        if (!aq_shm_coll_may_notify() || !aq_coll_req_read(coll, req, step))
+            return false;
+        req->is_read = true;
+    } else if (!aq_shm_area_all_done(&coll->area, req->first + step + 1)) {
         return false;
-    req->read =
-        aq_coll_req_lends(coll, req) && !aq_shm_area_all_done(&coll->area, req->first + step + 1);
-    return !req->read;
+    } else {
+        req->is_read = false;
+        req->finished++;
+    }
+    return true;
 }
 
-/* Finishes the next step of a request. Returns false if that is not possible yet. */
+/* Advances the next step of a request. Returns false if that is not possible yet. */
 static inline bool aq_coll_req_finish(struct aq_coll_local *coll, struct aq_coll_req *req)
 {
     const size_t step = req->finished;
 
-    if (req->posted == step
-        || !(AQ_UNLIKELY(req->direct) ? aq_coll_direct_finish(coll, req, step)
-                                      : aq_coll_req_read(coll, req, step)))
+    if (req->posted == step)
         return false;
-    req->finished++;
-    if (!req->scattered)
-        req->seen_posted = 0;
-    req->seen_shared = 0;
+    if (AQ_UNLIKELY(req->direct) && aq_coll_req_is_source(coll, req)) {
+        if (!aq_coll_direct_advance(coll, req, step))
+            return false;
+    } else if (aq_coll_req_read(coll, req, step)) {
+        req->finished++;
+    } else {
+        return false;
+    }
+    if (req->finished != step) {
+        if (!req->scattered)
+            req->seen_posted = 0;
+        req->seen_shared = 0;
+    }
     return true;
 }
 
@@ -470,7 +484,7 @@ static void aq_coll_req_fill(struct aq_coll_local *coll, struct aq_coll_req *req
         aq_coll_req_plan(coll, req, reduces);
     req->posted = req->shared = req->finished = 0;
     req->seen_posted = req->seen_shared = 0;
-    req->read = req->over = false;
+    req->is_read = req->over = false;
     req->first = coll->next_step;
     req->cell = req->in_blocks ? aq_round_up(coll->next_cell, req->cells) : coll->next_cell;
     coll->next_step += req->steps;

@@ -36,7 +36,7 @@ struct aq_coll_req {
     bool in_blocks; /* operands are in blocks; direct: chunks of the result are */
     bool scattered; /* members share the reduction */
     bool direct;    /* members read the operands in each other's memory */
-    bool read;      /* direct: this member has read all of the next step, others may not have */
+    bool is_read;   /* direct: this member has read all of the next step, others may not have */
     bool over;
     bool is_own; /* made under the team's lock, and kept for the next call; otherwise freed */
 };
@@ -191,7 +191,8 @@ void *aq_coll_temp(struct aq_coll_local *coll);
 
 #define AQ_COLL_TEMP 262144u /* bytes of an operand that one system call reads, at most */
 
-/* Bytes from which one copy by a system call costs less than two. */
+/* Bytes from which one copy by a system call costs less than two: 2.9 us against 2.0 (cores 64 ns
+ * apart) or 7.6 (350 ns) for 16 KiB. */
 #define AQ_DIRECT_MIN 16384u
 
 /** aq_coll_direct_plan - decides whether members read this request's operands in each other's

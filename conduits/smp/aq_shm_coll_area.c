@@ -95,27 +95,31 @@ uint32_t aq_shm_area_behind(const struct aq_shm_area *area)
 /* Announces that this member waits until all have finished the steps below number; 0 ends the wait.
  * It is announced at the first idle test, long before this member sleeps: going to sleep includes a
  * barrier on all processors. */
-static void aq_shm_area_wait_done(struct aq_shm_area *area, uint64_t number)
+static void aq_shm_area_await(struct aq_shm_area *area, uint64_t number)
 {
-    const bool waits = number != 0;
-
     atomic_store_explicit(&area->done[area->me].waits, number, memory_order_relaxed);
-    if (waits != area->waiting)
-        atomic_fetch_add_explicit(&area->head->full, waits ? 1 : UINT32_MAX, memory_order_relaxed);
-    area->waiting = waits;
+    if ((number != 0) != (area->awaited != 0))
+        atomic_fetch_add_explicit(&area->head->full, number != 0 ? 1 : UINT32_MAX,
+                                  memory_order_relaxed);
+    area->awaited = number;
 }
 
+/* A request may wait to post while an earlier one waits to finish. The smaller number is announced:
+ * a member that looked for the larger one in that moment would not wake this one. */
 __attribute__((noinline)) bool aq_shm_area_look_done(struct aq_shm_area *area, uint64_t number)
 {
     const uint64_t min = aq_shm_area_min_done(area);
-    bool all;
 
     if (min > area->all_done)
         area->all_done = min;
-    all = area->all_done >= number;
-    if (!all || area->waiting)
-        aq_shm_area_wait_done(area, all ? 0 : number);
-    return all;
+    if (area->all_done >= number) {
+        if (area->awaited != 0 && area->awaited <= number)
+            aq_shm_area_await(area, 0);
+        return true;
+    }
+    if (area->awaited == 0 || number < area->awaited)
+        aq_shm_area_await(area, number);
+    return false;
 }
 
 /* --- taking and closing an area --- */
@@ -167,8 +171,8 @@ void aq_shm_area_close(struct aq_shm_area *area, uint64_t steps)
 {
     struct aq_shm_area_head *head = area->head;
 
-    if (area->waiting)
-        aq_shm_area_wait_done(area, 0);
+    if (area->awaited != 0)
+        aq_shm_area_await(area, 0);
     /* acq_rel: the last member to leave sees that the others have read what they needed */
     if (atomic_fetch_add_explicit(&head->left, 1, memory_order_acq_rel) + 1 == area->size) {
         /* relaxed: no other member reads it */

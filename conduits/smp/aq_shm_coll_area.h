@@ -65,7 +65,7 @@ struct aq_shm_area {
     char *blocks;
     size_t block_bytes;
     uint64_t all_done; /* steps that all had finished at the last test */
-    bool waiting;      /* counted in head->full */
+    uint64_t awaited;  /* the announced wait, counted in head->full; 0: none */
 };
 
 /* Plans the areas for a host's ranks, from an offset of the arena on. Returns their end. */
@@ -92,7 +92,7 @@ uint32_t aq_shm_area_behind(const struct aq_shm_area *area);
 
 static inline bool aq_shm_area_all_done(struct aq_shm_area *area, uint64_t number)
 {
-    return AQ_LIKELY(area->all_done >= number && !area->waiting)
+    return AQ_LIKELY(area->all_done >= number && area->awaited == 0)
            || aq_shm_area_look_done(area, number);
 }
 

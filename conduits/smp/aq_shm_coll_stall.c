@@ -40,7 +40,7 @@ _Noreturn void aq_step_differs(const struct aq_coll_local *coll, const struct aq
  * size if it waits for no particular one. */
 static uint32_t aq_coll_req_missing(const struct aq_coll_local *coll, const struct aq_coll_req *req)
 {
-    if (req->posted == req->finished || req->read)
+    if (req->posted == req->finished || req->is_read)
         return aq_shm_area_behind(&coll->area);
     if (req->call.kind == AQ_COLL_BROADCAST)
         return req->call.root;

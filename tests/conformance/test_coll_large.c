@@ -7,6 +7,7 @@
 #include "aq_test.h"
 #include "gasnet_coll.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -170,6 +171,20 @@ static void late_member(void)
     }
 }
 
+/* Every rank gets the same bits, also of what compares equal or not at all. */
+static void same_bits(gex_OP_t op)
+{
+    static double src[HIGHEST], dst[HIGHEST], first[HIGHEST];
+
+    for (size_t k = 0; k < HIGHEST; k++)
+        src[k] = (k + aq_test_me) % 3 == 0 ? NAN : (k / 3 + aq_test_me) % 2 == 0 ? 0.0 : -0.0;
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(aq_test_tm, dst, src, GEX_DT_DBL, sizeof(double), HIGHEST,
+                                          op, NULL, NULL, 0));
+    memcpy(first, dst, sizeof(first));
+    gex_Event_Wait(gex_Coll_BroadcastNB(aq_test_tm, 0, first, first, sizeof(first), 0));
+    AQ_CHECK(memcmp(first, dst, sizeof(first)) == 0);
+}
+
 int main(int argc, char **argv)
 {
     const int rounds = aq_test_quick ? 12 : 60;
@@ -182,5 +197,9 @@ int main(int argc, char **argv)
     many(rounds, true);
     rule("extended 12.1, 16.3: the root, or the others, come late");
     late_member();
+    rule("extended 12.4: a built-in operation gives every rank the same bits");
+    same_bits(GEX_OP_MIN);
+    same_bits(GEX_OP_MAX);
+    same_bits(GEX_OP_ADD);
     return aq_test_finish();
 }
