@@ -190,33 +190,33 @@ static bool aq_coll_req_is_source(const struct aq_coll_local *coll, const struct
     return req->call.kind == AQ_COLL_TO_ALL || is_root == (req->call.kind == AQ_COLL_BROADCAST);
 }
 
-/* The next step of a direct request: reads, and then waits until the others have read too. Returns
- * false if neither is possible yet. What is returned as true makes the caller look again, so that
- * no member goes to sleep after the look that announced its wait. */
+/* The next step of a direct request: reads; then, if others read this member's memory, waits until
+ * they have. Returns false if that is not possible yet. Reading alone counts as progress: the
+ * caller looks again, so that no member goes to sleep after the look that announced its wait. */
 static bool aq_coll_direct_advance(struct aq_coll_local *coll, struct aq_coll_req *req, size_t step)
 {
     if (!req->is_read) {
         /* what this member has read may let the others complete */
         if (!aq_shm_coll_may_notify() || !aq_coll_req_read(coll, req, step))
             return false;
-        req->is_read = true;
-    } else if (!aq_shm_area_all_done(&coll->area, req->first + step + 1)) {
-        return false;
-    } else {
+        req->is_read = aq_coll_req_is_source(coll, req);
+    } else if (aq_shm_area_all_done(&coll->area, req->first + step + 1)) {
         req->is_read = false;
-        req->finished++;
+    } else {
+        return false;
     }
+    req->finished += !req->is_read;
     return true;
 }
 
 /* Advances the next step of a request. Returns false if that is not possible yet. */
-static inline bool aq_coll_req_finish(struct aq_coll_local *coll, struct aq_coll_req *req)
+static inline bool aq_coll_req_advance(struct aq_coll_local *coll, struct aq_coll_req *req)
 {
     const size_t step = req->finished;
 
     if (req->posted == step)
         return false;
-    if (AQ_UNLIKELY(req->direct) && aq_coll_req_is_source(coll, req)) {
+    if (AQ_UNLIKELY(req->direct)) {
         if (!aq_coll_direct_advance(coll, req, step))
             return false;
     } else if (aq_coll_req_read(coll, req, step)) {
@@ -293,7 +293,7 @@ static inline unsigned aq_shm_coll_advance(struct aq_coll_local *coll)
             if (!coll->sharing->scattered || coll->sharing->shared == coll->sharing->steps)
                 coll->sharing = coll->sharing->next;
         }
-        while (coll->head != NULL && aq_coll_req_finish(coll, coll->head)) {
+        while (coll->head != NULL && aq_coll_req_advance(coll, coll->head)) {
             happened++;
             if (coll->head->finished == coll->head->steps)
                 aq_shm_coll_pop(coll);
