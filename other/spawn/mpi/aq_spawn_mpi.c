@@ -154,7 +154,10 @@ static void aq_spawn_mpi_kvs_abort(int code, const char *text)
 {
     const struct aq_spawn_mpi_lib *lib = aq_spawn_mpi.lib;
 
-    if (lib != NULL && lib->is_initialized() && !lib->is_finalized())
+    if (lib == NULL || !lib->is_initialized())
+        return;
+    aq_spawn_mpi_shutdown_await_client();
+    if (!lib->is_finalized())
         aq_spawn_mpi_launcher_abort(lib, code, text); /* else the launcher sees this process end */
 }
 

@@ -71,6 +71,14 @@ void aq_spawn_mpi_shutdown_vote(enum aq_shutdown_mode how);
  */
 int aq_spawn_mpi_shutdown_fence(void);
 
+/**
+ * aq_spawn_mpi_shutdown_await_client - waits while another thread is inside the program's
+ * MPI_Finalize, for a second at the longest, and only once: a process that ends inside it cannot
+ * take the launcher's answer; then hydra ends itself, and output that hydra has not passed on is
+ * lost. Any thread.
+ */
+void aq_spawn_mpi_shutdown_await_client(void);
+
 /* As struct aq_kvs_ops has them. */
 void aq_spawn_mpi_shutdown_disconnect(enum aq_shutdown_mode how);
 void aq_spawn_mpi_shutdown_fini(void);

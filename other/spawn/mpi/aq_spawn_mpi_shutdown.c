@@ -42,8 +42,9 @@
 #define AQ_SPAWN_MPI_OWN_MS 200 /* for another thread to leave MPI */
 #define AQ_SPAWN_MPI_VOTE_MS \
     1000 /* for the other ranks, which all have come to their exit, to vote */
-#define AQ_SPAWN_MPI_FINALIZE_S 5   /* beyond the exit timeout */
-#define AQ_SPAWN_MPI_READY_MS   500 /* for the other ranks of this host to be ready to end */
+#define AQ_SPAWN_MPI_FINALIZE_S 5    /* beyond the exit timeout */
+#define AQ_SPAWN_MPI_READY_MS   500  /* for the other ranks of this host to be ready to end */
+#define AQ_SPAWN_MPI_CLIENT_MS  1000 /* for the client's MPI_Finalize on another thread */
 #define AQ_SPAWN_MPI_MS         UINT64_C(1000000)
 
 /* In the job area: a rank's vote; the host's result, written by the first rank that has all votes;
@@ -63,6 +64,7 @@ static struct {
     bool left_on; /* the client has called MPI_Init, and MPI_Finalize is left to it */
     pthread_mutex_t mutex; /* once owned: between the thread that leaves and the one in the fence */
     bool ends_fence;       /* the former ends the latter's wait */
+    bool by_client;        /* the client has called MPI_Finalize */
     pthread_t exit_thread; /* the thread inside MPI_Finalize */
     sigjmp_buf way_out;    /* where it goes on after the timeout */
     volatile sig_atomic_t finalizing; /* it is inside */
@@ -154,6 +156,8 @@ static void aq_spawn_mpi_close(void)
     if (aq_spawn_mpi_shutdown.closed)
         return;
     aq_spawn_mpi_shutdown.closed = true;
+    aq_spawn_mpi_shutdown.by_client = by_client;
+    aq_spawn_mpi_shutdown.exit_thread = pthread_self();
     aq_monitor_forget_launcher(); /* MPI_Finalize closes MPI's connection to it */
     aq_spawn_mpi.conduit->close(by_client);
     aq_spawn_mpi.lib->close();
@@ -392,9 +396,22 @@ static bool aq_spawn_mpi_is_broken(void)
     return false;
 }
 
+void aq_spawn_mpi_shutdown_await_client(void)
+{
+    const uint64_t end = aq_jobarea_now_ns() + AQ_SPAWN_MPI_CLIENT_MS * AQ_SPAWN_MPI_MS;
+
+    if (!aq_spawn_mpi_shutdown.by_client
+        || pthread_equal(pthread_self(), aq_spawn_mpi_shutdown.exit_thread))
+        return;
+    while (!aq_spawn_mpi.lib->is_finalized() && aq_jobarea_now_ns() < end)
+        aq_spawn_mpi_backoff();
+    aq_spawn_mpi_shutdown.by_client = false;
+}
+
 /* Unless MPI_Finalize has done so. */
 static void aq_spawn_mpi_tell_launcher(void)
 {
+    aq_spawn_mpi_shutdown_await_client();
     if (!aq_spawn_mpi.lib->is_finalized() || aq_spawn_mpi_shutdown.cut_short)
         aq_spawn_mpi_launcher_finalize(aq_spawn_mpi.lib, aq_spawn_mpi_is_broken());
 }
