@@ -60,6 +60,13 @@ void aq_armci_mutex_take(struct aq_armci_mutex *mutex)
     atomic_fetch_sub_explicit(&mutex->contenders, 1, memory_order_relaxed); /* as above */
 }
 
+static void wake_one(struct aq_armci_mutex *mutex)
+{
+    /* release: pairs with the acquire in sleep_for() */
+    atomic_fetch_add_explicit(&mutex->turn, 1, memory_order_release);
+    aq_armci_futex_wake(&mutex->turn);
+}
+
 static void wake_sleeper(struct aq_armci_mutex *mutex)
 {
     /* relaxed: a contender that counts itself later is woken, too; its next holder sets the bit */
@@ -71,9 +78,7 @@ static void wake_sleeper(struct aq_armci_mutex *mutex)
         &mutex->word,
         ~(uint32_t)(any ? AQ_ARMCI_MUTEX_LOCKED : AQ_ARMCI_MUTEX_LOCKED | AQ_ARMCI_MUTEX_SLEEPERS),
         memory_order_release);
-    /* release: pairs with the acquire in sleep_for() */
-    atomic_fetch_add_explicit(&mutex->turn, 1, memory_order_release);
-    aq_armci_futex_wake(&mutex->turn);
+    wake_one(mutex);
 }
 
 static bool is_within(gasnett_tick_t earlier, gasnett_tick_t now, uint64_t ns)
@@ -87,16 +92,21 @@ static bool is_within(gasnett_tick_t earlier, gasnett_tick_t now, uint64_t ns)
  * who is woken finds the mutex taken again. */
 static bool give_quietly(struct aq_armci_mutex *mutex, int rank)
 {
-    const gasnett_tick_t now = gasnett_ticks_now();
+    const gasnett_tick_t now = gasnett_ticks_now(), woken = mutex->woken;
     const bool again = mutex->giver == rank && is_within(mutex->given, now, AGAIN_NS);
     uint32_t word = AQ_ARMCI_MUTEX_LOCKED | AQ_ARMCI_MUTEX_SLEEPERS;
 
     mutex->giver = rank;
     mutex->given = now;
     /* release: as above */
-    return again && is_within(mutex->woken, now, WAKE_NS)
-           && atomic_compare_exchange_strong_explicit(&mutex->word, &word, AQ_ARMCI_MUTEX_SLEEPERS,
-                                                      memory_order_release, memory_order_relaxed);
+    if (!again || !is_within(woken, now, WAKE_NS)
+        || !atomic_compare_exchange_strong_explicit(&mutex->word, &word, AQ_ARMCI_MUTEX_SLEEPERS,
+                                                    memory_order_release, memory_order_relaxed))
+        return false;
+    /* this rank may have lost its core before the release, and a sleeper may have looked then */
+    if (!is_within(woken, gasnett_ticks_now(), WAKE_NS))
+        wake_one(mutex);
+    return true;
 }
 
 /* aq_armci_mutex_give() without the check of a debug build. */

@@ -1,5 +1,6 @@
 #!/bin/sh
-# run.sh - has spin explore the models: flow control of udp, the handshake of ibv, sleep and wake-up. Prints TAP.
+# run.sh - has spin explore the models: flow control of udp, the handshake of ibv, sleep and wake-up, mutexes of
+# ARMCI. Prints TAP.
 # SPDX-License-Identifier: BSD-3-Clause
 #
 #   run.sh [--long]
@@ -61,6 +62,15 @@ good|sleep_barrier|-DRANKS=3 -DLEADER|a barrier whose leader comes last: nobody 
 deadlock|sleep_barrier|-DRANKS=2 -DNO_MEMBARRIER|without membarrier the last to arrive misses a sleeper
 deadlock|sleep_barrier|-DRANKS=3 -DNO_FENCE|two who come last together without a fence wake nobody
 deadlock|sleep_barrier|-DRANKS=3 -DLEADER -DLEADER_SLEEPS|a leader that nobody wakes sleeps for ever
+good|mutex|-DRANKS=2 -DTICKS=2|a mutex, 2 ranks, quiet releases: nobody waits for ever
+good|mutex|-DRANKS=3 -DTICKS=1 -DROUNDS=1|a mutex, 3 ranks: nobody waits for ever
+good|mutex|-DRANKS=1 -DREMOTES=1 -DTICKS=2|a mutex, a rank and one of another host: nobody waits for ever
+good|mutex|-DRANKS=2 -DREMOTES=1 -DTICKS=1 -DROUNDS=1|a mutex, 2 ranks and one of another host: nobody waits for ever
+deadlock|mutex|-DRANKS=2 -DTICKS=2 -DQUIET_ALWAYS|a quiet release long after the last wake-up leaves a sleeper
+deadlock|mutex|-DRANKS=2 -DTICKS=2 -DONE_LOOK|a quiet release that time passes in leaves a sleeper
+deadlock|mutex|-DRANKS=2 -DTICKS=2 -DLONG_AT_ONCE|a first sleep without a limit is left by a quiet release
+deadlock|mutex|-DRANKS=2 -DTICKS=2 -DLONG_AGAIN|and so is a sleep without a limit after a wake-up
+deadlock|mutex|-DRANKS=1 -DREMOTES=1 -DTICKS=2 -DFREE_FOR_QUEUE|a mutex made free leaves the queue unserved
 END_ROWS
     [ "$when" = --long ] && cat <<'END_ROWS'
 good|udp|-DRANKS=2 -DWINDOW=2 -DREQUESTS=2 -DLONG_REPLIES|2 ranks, window 2, replies with data: nobody waits for ever

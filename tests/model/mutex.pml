@@ -1,0 +1,277 @@
+/*
+ * mutex.pml - sleep and wake-up at a mutex of ARMCI: runtimes/armci/armci_mutex_part.c.
+ *
+ * RANKS ranks that map the mutex take and release it ROUNDS times each. They sleep on a futex, for a
+ * limited time first. REMOTES ranks of other hosts, for which a handler acts, wait in a queue. A
+ * rank that releases the mutex again and again does so quietly: it relies on a sleeper that looks
+ * again by itself. All changes of the word are compare-and-swaps; the queue is under a lock.
+ *
+ * Time passes in ticks. A sleep of limited time lasts for a tick at least; the longest sleep, which
+ * only keeps a defect from lasting for ever, has no end here.
+ *
+ * Checked: two never hold the mutex, and no rank waits for ever.
+ * Variants that must fail:
+ * QUIET_ALWAYS   a quiet release however long ago the last wake-up was
+ * ONE_LOOK       no look at the time after a quiet release
+ * LONG_AT_ONCE   a sleep of no limited time first
+ * LONG_AGAIN     no limited sleep after a wake-up
+ * FREE_FOR_QUEUE the mutex is made free for the queue, too
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef RANKS
+#define RANKS 2
+#endif
+#ifndef REMOTES
+#define REMOTES 0
+#endif
+#ifndef ROUNDS
+#define ROUNDS 2
+#endif
+#ifndef TICKS
+#define TICKS 3
+#endif
+#define NOBODY 255
+
+bool locked, sleepers, queue; /* the word */
+byte turn, contenders;
+byte woken;          /* the tick of a wake-up whose sleeper has not taken the mutex yet, or NOBODY */
+byte giver = NOBODY; /* the last that released the mutex while others slept */
+bool slept;          /* the last turn went to a contender */
+bool part_lock;
+byte now;
+byte holders;
+bool on_futex[RANKS];
+bool granted[RANKS + REMOTES]; /* a hand-off to a rank of the queue */
+chan waiting = [3] of { byte };
+
+/* One sleeper at the most, any. */
+inline futex_wake()
+{
+    if
+    :: on_futex[0] -> on_futex[0] = false
+#if RANKS > 1
+    :: on_futex[1] -> on_futex[1] = false
+#endif
+#if RANKS > 2
+    :: on_futex[2] -> on_futex[2] = false
+#endif
+    :: else
+    fi
+}
+
+inline enter()
+{
+    holders++;
+    assert(holders == 1)
+}
+
+/* aq_armci_mutex_take(); the spins are the first look. */
+inline take(me)
+{
+    atomic {
+        taken = !locked;
+        if
+        :: taken -> locked = true
+        :: else
+        fi
+    };
+    if
+    :: !taken ->
+        contenders++;
+        timed_out = false;
+        last = NOBODY;
+        do
+        :: true ->
+            seen = turn;
+            atomic {
+                if
+                :: !locked ->
+                    locked = true;
+                    taken = true;
+                    sleepers = true
+                :: else
+                fi
+            };
+            if
+            :: taken -> break
+            :: else
+            fi;
+            atomic { /* the mark; again if the mutex is free now */
+                if
+                :: locked -> sleepers = true; marked = true
+                :: else -> marked = false
+                fi
+            };
+            if
+            :: marked ->
+                began = now;
+#ifdef LONG_AT_ONCE
+                limited = false;
+#else
+#ifdef LONG_AGAIN
+                limited = last == NOBODY;
+#else
+                limited = !(timed_out && seen == last);
+#endif
+#endif
+                atomic {
+                    if
+                    :: turn == seen -> on_futex[me] = true
+                    :: else
+                    fi
+                };
+                timed_out = false;
+                if
+                :: !on_futex[me]
+                :: atomic { limited && on_futex[me] && (now > began || now == TICKS) ->
+                            on_futex[me] = false; timed_out = true }
+                fi;
+                last = seen
+            :: else
+            fi
+        od;
+        woken = NOBODY;
+        contenders--
+    :: else
+    fi
+}
+
+inline wake_sleeper()
+{
+    any = contenders > 0;
+    woken = (any -> now : NOBODY);
+    atomic { holders--; locked = false; sleepers = sleepers && any };
+    turn = (turn + 1) % 8;
+    atomic { futex_wake() }
+}
+
+/* give(). A release by a handler may not be quiet: it is one of many ranks. */
+inline give(who)
+{
+    gave = false;
+    atomic {
+        if
+        :: !sleepers && !queue -> holders--; locked = false; gave = true
+        :: else
+        fi
+    };
+    if
+    :: !gave ->
+        again = giver == who;
+        giver = who;
+        before = woken;
+#ifndef QUIET_ALWAYS
+        again = again && before != NOBODY && now == before && now < TICKS;
+#endif
+        atomic {
+            if
+            :: again && sleepers && !queue -> holders--; locked = false; gave = true
+            :: else
+            fi
+        };
+#if !defined(ONE_LOOK) && !defined(QUIET_ALWAYS)
+        if
+        :: gave && (now != before || now == TICKS) -> turn = (turn + 1) % 8; atomic { futex_wake() }
+        :: else
+        fi
+#endif
+    :: else
+    fi;
+    if
+    :: !gave ->
+        atomic { !part_lock -> part_lock = true };
+        if
+#ifdef FREE_FOR_QUEUE
+        :: true -> wake_sleeper()
+#else
+        :: !queue || (contenders > 0 && !slept) -> slept = true; wake_sleeper()
+        :: else ->
+            slept = false;
+            waiting ? next;
+            if
+            :: empty(waiting) -> queue = false
+            :: nempty(waiting)
+            fi;
+            atomic { holders--; granted[next] = true }
+#endif
+        fi;
+        part_lock = false
+    :: else
+    fi
+}
+
+proctype rank(byte me)
+{
+    byte round, seen, last, began, next, before;
+    bool taken, marked, timed_out, limited, gave, again, any;
+
+    do
+    :: round < ROUNDS ->
+        take(me);
+        enter();
+        give(me);
+        round++
+    :: else -> break
+    od
+}
+
+/* A rank of another host, and the handler that acts for it. */
+proctype remote(byte me)
+{
+    byte round, next, before;
+    bool taken, gave, again, any;
+
+    do
+    :: round < ROUNDS ->
+        atomic { !part_lock -> part_lock = true };
+        atomic {
+            taken = !locked;
+            if
+            :: taken -> locked = true
+            :: else -> queue = true
+            fi
+        };
+        if
+        :: !taken -> waiting ! me
+        :: else
+        fi;
+        part_lock = false;
+        if
+        :: !taken -> atomic { granted[me] -> granted[me] = false }
+        :: else
+        fi;
+        enter();
+        give(me);
+        round++
+    :: else -> break
+    od
+}
+
+active proctype clock()
+{
+end_of_time:
+    do
+    :: now < TICKS -> now++
+    :: else -> break
+    od
+}
+
+init
+{
+    byte i;
+
+    atomic {
+        woken = NOBODY;
+        i = 0;
+        do
+        :: i < RANKS -> run rank(i); i++
+        :: else -> break
+        od;
+        i = 0;
+        do
+        :: i < REMOTES -> run remote(RANKS + i); i++
+        :: else -> break
+        od
+    }
+}
