@@ -75,8 +75,8 @@ check "sync, 4 ranks on 2 hosts in name, udp" \
     right udp 4 env GASNET_SUPERNODE_MAXSIZE=2 ./sync
 check "sync, 3 ranks, mpi, with threads" right mpi 3 ./sync threads
 builds locks
-check "locks, 8 ranks" right smp 8 ./locks
-check "locks, 3 ranks, udp" right udp 3 ./locks
+check "locks, 8 ranks" right smp 8 ./locks short
+check "locks, 3 ranks, udp" right udp 3 ./locks short
 builds accumulate
 check "accumulate, 4 ranks" right smp 4 ./accumulate
 check "accumulate, 4 ranks on 2 hosts in name, udp" \

@@ -42,6 +42,7 @@ struct datagram {
 struct net {
     struct side side[2];
     struct datagram slots[SLOTS];
+    unsigned on_the_way;
     uint64_t rng, now_ns;
     unsigned drop, dup; /* percent */
     uint64_t delay_ns;
@@ -83,6 +84,7 @@ static void net_send(struct net *net, unsigned to, const uint8_t *packet, size_t
             net->slots[i].len = len;
             net->slots[i].at_ns = net->now_ns + random_of(&net->rng) % (net->delay_ns + 1);
             memcpy(net->slots[i].packet, packet, len);
+            net->on_the_way++;
             copy++;
         }
 }
@@ -113,9 +115,11 @@ static void net_step(struct net *net)
 {
     uint8_t packet[AQ_IBV_HELLO_BYTES];
 
-    for (unsigned i = 0; i < SLOTS; i++)
-        if (net->slots[i].used && net->slots[i].at_ns <= net->now_ns)
+    for (unsigned i = 0; net->on_the_way != 0 && i < SLOTS; i++)
+        if (net->slots[i].used && net->slots[i].at_ns <= net->now_ns) {
+            net->on_the_way--;
             net_take(net, &net->slots[i]);
+        }
     for (unsigned i = 0; i < 2; i++) {
         struct aq_ibv_hello *hello = &net->side[i].hello;
 
