@@ -47,8 +47,9 @@ struct aq_shm_control {
     _Alignas(
         AQ_SHM_PAIR) _Atomic uint32_t greetings; /* number of senders that have sent to this rank */
     int32_t pid;
-    uint64_t probe_addr; /* address of a word in the rank's private memory, and its value: */
-    uint64_t probe_word; /* other ranks test process_vm_readv on it */
+    _Atomic int32_t task; /* a thread of the process, by which the kernel finds its memory */
+    uint64_t probe_addr;  /* address of a word in the rank's private memory, and its value: */
+    uint64_t probe_word;  /* other ranks test process_vm_readv on it */
 };
 
 /*

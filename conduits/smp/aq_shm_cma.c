@@ -14,8 +14,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
+#include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -39,17 +41,46 @@ static struct {
     _Atomic(_Atomic uint8_t *) reach; /* [size] enum aq_cma_reach */
 } aq_cma AQ_JOB_STATE;
 
-static bool aq_shm_cma_works(uint32_t local)
+static bool aq_shm_cma_works_by(const struct aq_shm_control *peer, int task)
 {
-    const struct aq_shm_control *peer = aq_shm_control(local);
     uint64_t word = 0;
     struct iovec local_mem = { &word, sizeof(word) };
     struct iovec remote_mem = { (void *)(uintptr_t)peer->probe_addr, sizeof(word) };
 
-    return process_vm_readv(peer->pid, &local_mem, 1, &remote_mem, 1, 0) == (ssize_t)sizeof(word)
+    return process_vm_readv(task, &local_mem, 1, &remote_mem, 1, 0) == (ssize_t)sizeof(word)
            && word == peer->probe_word
-           && process_vm_writev(peer->pid, &local_mem, 1, &remote_mem, 1, 0)
-                  == (ssize_t)sizeof(word);
+           && process_vm_writev(task, &local_mem, 1, &remote_mem, 1, 0) == (ssize_t)sizeof(word);
+}
+
+/* The thread by which the kernel found the memory of the process has ended, as the first one does by
+ * pthread_exit. Looks for another. Returns false if the process has none: it has ended. */
+static bool aq_shm_cma_find_task(struct aq_shm_control *peer)
+{
+    const struct dirent *entry;
+    char path[32];
+    DIR *tasks;
+    bool found = false;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", peer->pid);
+    tasks = opendir(path);
+    while (tasks != NULL && !found && (entry = readdir(tasks)) != NULL) {
+        const int task = atoi(entry->d_name); /* 0: no thread */
+
+        found = task != 0 && aq_shm_cma_works_by(peer, task);
+        if (found) /* relaxed, here and below: any thread will do */
+            atomic_store_explicit(&peer->task, task, memory_order_relaxed);
+    }
+    if (tasks != NULL)
+        closedir(tasks);
+    return found;
+}
+
+static bool aq_shm_cma_works(uint32_t local)
+{
+    struct aq_shm_control *peer = aq_shm_control(local);
+
+    return aq_shm_cma_works_by(peer, atomic_load_explicit(&peer->task, memory_order_relaxed))
+           || (errno == ESRCH && aq_shm_cma_find_task(peer));
 }
 
 void aq_shm_cma_announce(void)
@@ -59,6 +90,7 @@ void aq_shm_cma_announce(void)
 
     probe = UINT64_C(0x9E3779B97F4A7C15) * (aq_shm.me + 1);
     self->pid = (int32_t)getpid();
+    atomic_store_explicit(&self->task, self->pid, memory_order_relaxed); /* a barrier follows */
     self->probe_addr = (uint64_t)(uintptr_t)&probe;
     self->probe_word = probe;
     if (aq_env_choice(AQ_ENV_AQ_SHM_CMA) != AQ_CMA_OFF)
@@ -155,16 +187,20 @@ static _Noreturn void aq_shm_cma_shutdown(uint32_t local, const char *access, si
 static void aq_shm_cma_copy(uint32_t local, char *local_mem, char *remote_mem, size_t nbytes,
                             bool writing)
 {
-    const int pid = aq_shm_control(local)->pid;
+    struct aq_shm_control *peer = aq_shm_control(local);
     const char *access = writing ? "write" : "read";
 
     while (nbytes > 0) {
         struct iovec local_iov = { local_mem, nbytes }, remote_iov = { remote_mem, nbytes };
-        ssize_t moved = writing ? process_vm_writev(pid, &local_iov, 1, &remote_iov, 1, 0)
-                                : process_vm_readv(pid, &local_iov, 1, &remote_iov, 1, 0);
+        const int task = atomic_load_explicit(&peer->task, memory_order_relaxed); /* as above */
+        ssize_t moved = writing ? process_vm_writev(task, &local_iov, 1, &remote_iov, 1, 0)
+                                : process_vm_readv(task, &local_iov, 1, &remote_iov, 1, 0);
 
-        if (moved < 0 && errno == ESRCH)
+        if (moved < 0 && errno == ESRCH) {
+            if (aq_shm_cma_find_task(peer))
+                continue;
             aq_shm_cma_shutdown(local, access, nbytes);
+        }
         if (moved <= 0)
             aq_fatal("cannot %s %zu bytes at %p of rank %u: %s; the range must be ordinary memory, "
                      "mapped there for as long as the transfer lasts, and the processes must not "
