@@ -118,6 +118,7 @@ void mix_windows(void);
 void mix_communicators(void);
 void mix_wildcards(void);
 void mix_flood(void);
+void mix_asleep(void);
 void mix_threads(void);
 void mix_turns(void);
 void mix_memory(void);

@@ -39,7 +39,7 @@ static const struct {
     { "windows", mix_windows },     { "communicators", mix_communicators },
     { "wildcards", mix_wildcards }, { "flood", mix_flood },
     { "threads", mix_threads },     { "turns", mix_turns },
-    { "memory", mix_memory },
+    { "memory", mix_memory },       { "asleep", mix_asleep },
 };
 #define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
 

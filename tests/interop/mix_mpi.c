@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "interop.h"
 
@@ -298,4 +299,51 @@ void mix_flood(void)
         barrier();
     }
     free(in), free(out);
+}
+
+/* --- a rank that waits in Aqueduct moves the program's messages --- */
+
+/* The first rank waits, and has nothing to do for long enough to fall asleep. Returns how long the
+ * second one's calls of MPI took, which need polls of the first. */
+static double asleep_once(uint32_t seed)
+{
+    enum { LONG = 1 << 20 };
+    unsigned char *in = calloc(1, LONG), *out = malloc(LONG);
+    const int peer = 1 - it.rank;
+    MPI_Request requests[2];
+    double took = 0;
+
+    fill(out, LONG, seed + (uint32_t)it.rank);
+    MPI_Barrier(it.comm);
+    if (it.rank == 1)
+        usleep(150000);
+    took = MPI_Wtime();
+    if (it.rank < 2) {
+        MPI_Irecv(in, LONG, MPI_BYTE, peer, 700, it.comm, &requests[0]);
+        MPI_Isend(out, LONG, MPI_BYTE, peer, 700, it.comm, &requests[1]);
+    }
+    if (it.rank == 1)
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    took = MPI_Wtime() - took;
+    barrier();
+    if (it.rank == 0)
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    if (it.rank < 2)
+        compare("a message of a rank that waits", in, LONG, seed + (uint32_t)peer);
+    free(in), free(out);
+    MPI_Bcast(&took, 1, MPI_DOUBLE, 1, it.comm);
+    return took;
+}
+
+/* Other programs may keep the cores during one attempt, not during all. */
+void mix_asleep(void)
+{
+    double took = 1;
+
+    gasnet_set_waitmode(GASNET_WAIT_SPINBLOCK);
+    for (uint32_t attempt = 0; it.size > 1 && attempt < 4 && took > 0.3; attempt++)
+        took = asleep_once(attempt);
+    gasnet_set_waitmode(GASNET_WAIT_SPIN);
+    equal("tenths of a second in MPI with a rank that waits in Aqueduct",
+          it.size > 1 && took > 0.3 ? (long)(10 * took) : 0, 0);
 }

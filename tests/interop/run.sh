@@ -154,10 +154,16 @@ check "MPI_Abort by one rank ends the job; shared library, Aqueduct has started 
     refused 'of 3 right' mpirun 3 "$mpi" $(mixed shared-seq --start library --end abort messages)
 check "and nothing is left of it" tap_gone
 check "a wrong byte is noticed, wherever one is looked for" \
-    spoilt mpirun 2 "$off" $(mixed archive-par --start client --end finalize --spoil --rounds 3 $all threads turns memory)
+    spoilt mpirun 2 "$off" $(mixed archive-par --start client --end finalize --spoil --rounds 3 $all threads turns memory asleep)
 
 check "a flood to a rank that looks away takes bounded memory; archive, seq, 3 ranks" \
     right mpirun 3 "$off" $(mixed archive-seq --start client --end finalize memory)
+
+check "a rank that waits in Aqueduct moves the program's messages; archive, seq, 3 ranks" \
+    right mpirun 3 "$off AQ_SLEEP=2s" $(mixed archive-seq --start client --end finalize asleep)
+check "so does one with a progress thread; archive, par" \
+    right mpirun 2 "$off AQ_SLEEP=2s GASNET_PROGRESS_THREAD=1" \
+    $(mixed archive-par --start client --end finalize asleep)
 
 for after in barrier put immediate; do
     check "$after after MPI_Finalize: an error that says so; archive, seq" \
