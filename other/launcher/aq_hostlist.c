@@ -280,11 +280,12 @@ void aq_hosts_free(struct aq_hosts *h)
     aq_hosts_cut(h, 0);
     free(h->name);
     free(h->slots);
-    free(h->hash);
+    free(h->before);
     free(h->order);
     free(h->first);
     free(h->ranks);
     h->name = NULL;
-    h->slots = h->hash = h->order = h->first = h->ranks = NULL;
+    h->slots = h->before = h->order = h->first = h->ranks = NULL;
     h->words = 0;
+    memset(h->chain, 0, sizeof(h->chain));
 }

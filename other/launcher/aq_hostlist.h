@@ -15,8 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AQ_HOSTS_MAX   65536     /* in one list */
-#define AQ_HOSTS_WORDS (1 << 22) /* in one list: batch systems list a host once for each core */
+#define AQ_HOSTS_MAX    65536     /* in one list */
+#define AQ_HOSTS_CHAINS 1024      /* long lists are looked through for each word */
+#define AQ_HOSTS_WORDS  (1 << 22) /* in one list: batch systems list a host once for each core */
 
 struct aq_env_aliases;
 
@@ -24,7 +25,8 @@ struct aq_hosts {
     const struct aq_env_aliases *aliases; /* set by the caller: of the job's conduit, or NULL */
     char **name;                          /* as ssh takes them: an IPv6 address without brackets */
     uint32_t *slots;                      /* the most ranks that may run there; 0: not said */
-    uint32_t *hash; /* of each name, since long lists are looked through for each word */
+    uint32_t chain[AQ_HOSTS_CHAINS]; /* of a hash table of names: its last host plus 1; 0: none */
+    uint32_t *before;                /* the host before each one in its chain, likewise */
     size_t count;
     uint32_t
         *first; /* set by aq_hosts_place(): host h has ranks first[h] .. first[h] + ranks[h] - 1 */

@@ -57,24 +57,24 @@ static uint32_t aq_hosts_hash(const char *name)
     return hash;
 }
 
-/* returns the index of name, or the length. Most lists name a host once for each of its cores, in a
- * row: the last name is compared first */
-static size_t aq_hosts_index(const struct aq_hosts *h, const char *name, uint32_t hash)
+/* returns the index of name, or the length. last: as the name's chain has it. Most lists name a host
+ * once for each of its cores, in a row: the last name is compared first */
+static size_t aq_hosts_index(const struct aq_hosts *h, const char *name, uint32_t last)
 {
     if (aq_hosts_keep_duplicates())
         return h->count;
     if (h->count > 0 && strcmp(h->name[h->count - 1], name) == 0)
         return h->count - 1;
-    for (size_t i = 0; i < h->count; i++)
-        if (h->hash[i] == hash && strcmp(h->name[i], name) == 0)
-            return i;
+    for (; last != 0; last = h->before[last - 1])
+        if (strcmp(h->name[last - 1], name) == 0)
+            return last - 1;
     return h->count;
 }
 
 /* adds a plain name */
 static int aq_hosts_add(struct aq_hosts *h, const char *name, uint32_t slots)
 {
-    uint32_t hash = aq_hosts_hash(name);
+    uint32_t *chain = &h->chain[aq_hosts_hash(name) % AQ_HOSTS_CHAINS];
     size_t at;
 
     if (name[0] == '\0' || name[0] == '-')
@@ -84,12 +84,12 @@ static int aq_hosts_add(struct aq_hosts *h, const char *name, uint32_t slots)
             return aq_hosts_wrong(h,
                                   "%s: '%s' is not the name of a host ('%c' cannot stand in one)",
                                   h->from, name, *c);
-    at = aq_hosts_index(h, name, hash);
+    at = aq_hosts_index(h, name, *chain);
     if (h->words >= AQ_HOSTS_WORDS || at >= AQ_HOSTS_MAX)
         return aq_hosts_wrong(h, "%s: more than %d hosts", h->from, AQ_HOSTS_MAX);
     if (!aq_hosts_grow((void **)&h->order, h->words, sizeof(*h->order))
         || !aq_hosts_grow((void **)&h->name, h->count, sizeof(*h->name))
-        || !aq_hosts_grow((void **)&h->hash, h->count, sizeof(*h->hash))
+        || !aq_hosts_grow((void **)&h->before, h->count, sizeof(*h->before))
         || !aq_hosts_grow((void **)&h->slots, h->count, sizeof(*h->slots)))
         return aq_hosts_wrong(h, "%s: out of memory", h->from);
     h->order[h->words++] = (uint32_t)at;
@@ -101,7 +101,8 @@ static int aq_hosts_add(struct aq_hosts *h, const char *name, uint32_t slots)
     if (h->name[at] == NULL)
         return aq_hosts_wrong(h, "%s: out of memory", h->from);
     h->slots[at] = slots;
-    h->hash[at] = hash;
+    h->before[at] = *chain;
+    *chain = (uint32_t)at + 1;
     h->count++;
     return 0;
 }

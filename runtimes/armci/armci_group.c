@@ -78,6 +78,25 @@ void aq_armci_groups_end(void)
     release(&world);
 }
 
+/* Ends the job if a rank is not in the parent group, or is listed twice: members would wait for each
+ * other. */
+static void check_list(int n, const int *pid_list, const ARMCI_Group *parent)
+{
+    char *listed = calloc((size_t)parent->size, 1);
+
+    if (listed == NULL)
+        aq_armci_fatal("ARMCI_Group_create: no memory for %d ranks", parent->size);
+    for (int i = 0; i < n; i++) {
+        if (pid_list[i] < 0 || pid_list[i] >= parent->size)
+            aq_armci_fatal("ARMCI_Group_create: rank %d is not in the parent group of %d",
+                           pid_list[i], parent->size);
+        if (listed[pid_list[i]])
+            aq_armci_fatal("ARMCI_Group_create: rank %d is listed twice", pid_list[i]);
+        listed[pid_list[i]] = 1;
+    }
+    free(listed);
+}
+
 void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *group_out,
                               ARMCI_Group *group_parent)
 {
@@ -86,15 +105,9 @@ void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *group_out,
     MPI_Comm comm = MPI_COMM_NULL;
     int *members = table_of(n);
 
-    for (int i = 0; i < n; i++) {
-        if (pid_list[i] < 0 || pid_list[i] >= parent->size)
-            aq_armci_fatal("ARMCI_Group_create: rank %d is not in the parent group of %d",
-                           pid_list[i], parent->size);
-        for (int k = 0; k < i; k++) /* members would wait for each other */
-            if (pid_list[k] == pid_list[i])
-                aq_armci_fatal("ARMCI_Group_create: rank %d is listed twice", pid_list[i]);
+    check_list(n, pid_list, parent);
+    for (int i = 0; i < n; i++)
         members[i] = parent->grp_to_abs[pid_list[i]];
-    }
     fill(group_out, MPI_COMM_NULL, members, n);
     free(members);
     if (group_out->rank < 0)
