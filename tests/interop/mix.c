@@ -15,7 +15,7 @@
  *           late: from main, with an exit handler, older than Aqueduct's, that finalises MPI;
  *           abort: rank 1 calls MPI_Abort; after-barrier, after-put, after-immediate, after-thread,
  *           after-wait, after-spin: MPI_Finalize, and then the program communicates; after-work: it
- *           does not (mix_after.c)
+ *           does not; after-leave, after-leave-alone: a thread ends the job (mix_after.c)
  * --spoil   each comparison finds a mistake once: all of them must be reported
  * Each rank for which everything was right prints "rank R of N right"; exit status 0 if all were.
  */

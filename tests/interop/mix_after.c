@@ -3,7 +3,8 @@
  * mix_after.c - a program that communicates after its MPI_Finalize, which is an error that must be
  * reported; and one that does not.
  * Owns      a thread
- * Threads   the caller's; after-thread: another, which puts while the main one calls MPI_Finalize
+ * Threads   the caller's; after-thread, after-leave: another, which puts, or ends the job, while
+ *           the main one is in MPI_Finalize
  * Uses      interop.h, pthreads
  */
 #include <pthread.h>
@@ -47,6 +48,30 @@ static void *put_on(void *arg)
     return arg;
 }
 
+static void *leave_on(void *arg)
+{
+    usleep(100000);
+    gasnet_exit(3);
+    return arg;
+}
+
+/* Rank 0 waits in MPI_Finalize as a thread of it leaves. The others enter the call at about that
+ * time, or never. */
+static _Noreturn void end_and_leave(bool together)
+{
+    pthread_t thread;
+
+    if (it.rank == 0)
+        pthread_create(&thread, NULL, leave_on, NULL);
+    else if (together)
+        usleep(100000);
+    else
+        sleep(60);
+    MPI_Finalize();
+    sleep(60);
+    gasnet_exit(4);
+}
+
 /* A put that was begun before, and whose answer nobody has taken in. */
 static gex_Event_t begin_and_end(void)
 {
@@ -81,6 +106,8 @@ bool mix_after(const char *how)
         return false;
     if (strcmp(how, "after-work") == 0)
         end_and_work();
+    if (strcmp(how, "after-leave") == 0 || strcmp(how, "after-leave-alone") == 0)
+        end_and_leave(strcmp(how, "after-leave") == 0);
     if (strcmp(how, "after-wait") == 0 || strcmp(how, "after-spin") == 0) {
         end_and_wait(strcmp(how, "after-spin") == 0 ? GASNET_WAIT_SPIN : GASNET_WAIT_SPINBLOCK);
         return true;

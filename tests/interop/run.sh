@@ -83,6 +83,17 @@ refused()
     [ $status != 0 ] && [ $status -lt 124 ] && grep -q -e "$words" "$work/run"
 }
 
+# leaves LAUNCHER RANKS SETTINGS COMMAND...: a thread ends it with 3, soon.
+leaves()
+{
+    began=$(date +%s)
+    start "$@" >"$work/run" 2>&1
+    status=$? took=$(($(date +%s) - began))
+    cat "$work/run"
+    echo "exit status $status after $took s"
+    [ $status = 3 ] && [ $took -le 15 ]
+}
+
 # --- build ---
 
 mix="mix.c mix_traffic.c mix_mpi.c mix_threads.c mix_memory.c mix_after.c"
@@ -178,6 +189,10 @@ for after in wait spin; do
         refused 'after its MPI_Finalize' mpirun 2 "$off GASNET_MPI_RMA=messages" \
         $(mixed archive-seq --start client --end after-$after messages)
 done
+check "a thread ends the job while others come to MPI_Finalize; archive, par" \
+    leaves mpirun 2 "$off" $(mixed archive-par --start client --end after-leave messages)
+check "a thread ends the job while others do not come to MPI_Finalize; archive, par" \
+    leaves mpirun 2 "$off" $(mixed archive-par --start client --end after-leave-alone messages)
 check "what was begun before MPI_Finalize and nobody waits for; archive, par, with a progress thread" \
     right mpirun 2 "$off GASNET_MPI_RMA=messages GASNET_PROGRESS_THREAD=1" \
     $(mixed archive-par --start client --end after-work messages)

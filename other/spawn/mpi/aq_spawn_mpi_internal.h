@@ -72,10 +72,10 @@ void aq_spawn_mpi_shutdown_vote(enum aq_shutdown_mode how);
 int aq_spawn_mpi_shutdown_fence(void);
 
 /**
- * aq_spawn_mpi_shutdown_await_client - waits while another thread is inside the program's
- * MPI_Finalize, for a second at the longest, and only once: a process that ends inside it cannot
- * take the launcher's answer; then hydra ends itself, and output that hydra has not passed on is
- * lost. Any thread.
+ * aq_spawn_mpi_shutdown_await_client - this process is about to end. Keeps the client's
+ * MPI_Finalize on another thread from the launcher or, if MPI exchanges PMI-1 with it already,
+ * waits until the call has returned, for a bounded time: hydra ends itself if a process cannot take
+ * its answer, and the output that hydra has not passed on is lost. Any thread.
  */
 void aq_spawn_mpi_shutdown_await_client(void);
 

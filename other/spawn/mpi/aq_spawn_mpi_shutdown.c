@@ -13,6 +13,9 @@
  *            tell the launcher (aq_spawn_mpi_launcher.c)
  * Close      an MPI callback at the beginning of MPI_Finalize lets the conduit complete what is
  *            under way, and give back receives, windows and communicators
+ * Client     the client's MPI_Finalize may be under way on another thread than the one that leaves.
+ *            Either it stops at the end of the callback, or the launcher is told nothing before it
+ *            has returned
  * Bounds     a rank may die inside MPI_Finalize, and the others would wait for it. After a timeout
  *            they leave the call by siglongjmp, and tell the launcher as above
  * Threads    the thread that leaves; fini and fence on others
@@ -42,9 +45,9 @@
 #define AQ_SPAWN_MPI_OWN_MS 200 /* for another thread to leave MPI */
 #define AQ_SPAWN_MPI_VOTE_MS \
     1000 /* for the other ranks, which all have come to their exit, to vote */
-#define AQ_SPAWN_MPI_FINALIZE_S 5    /* beyond the exit timeout */
-#define AQ_SPAWN_MPI_READY_MS   500  /* for the other ranks of this host to be ready to end */
-#define AQ_SPAWN_MPI_CLIENT_MS  1000 /* for the client's MPI_Finalize on another thread */
+#define AQ_SPAWN_MPI_FINALIZE_S 5   /* beyond the exit timeout */
+#define AQ_SPAWN_MPI_READY_MS   500 /* for the other ranks of this host to be ready to end */
+#define AQ_SPAWN_MPI_CLIENT_MS  400 /* for the client's MPI_Finalize on another thread */
 #define AQ_SPAWN_MPI_MS         UINT64_C(1000000)
 
 /* In the job area: a rank's vote; the host's result, written by the first rank that has all votes;
@@ -56,6 +59,13 @@ enum aq_spawn_mpi_vote {
     AQ_SPAWN_MPI_READY
 };
 
+/* How far the client's MPI_Finalize has come. */
+enum aq_spawn_mpi_client {
+    AQ_SPAWN_MPI_CLIENT_BEFORE = 0, /* it has not been called, or is in this library's callback */
+    AQ_SPAWN_MPI_CLIENT_PAST, /* past the callback: MPI exchanges messages with the launcher */
+    AQ_SPAWN_MPI_CLIENT_NEVER /* it does not come past the callback any more */
+};
+
 static struct {
     struct aq_jobarea *jobarea;
     uint32_t slot;
@@ -64,9 +74,10 @@ static struct {
     bool left_on; /* the client has called MPI_Init, and MPI_Finalize is left to it */
     pthread_mutex_t mutex; /* once owned: between the thread that leaves and the one in the fence */
     bool ends_fence;       /* the former ends the latter's wait */
-    bool by_client;        /* the client has called MPI_Finalize */
-    pthread_t exit_thread; /* the thread inside MPI_Finalize */
-    sigjmp_buf way_out;    /* where it goes on after the timeout */
+    atomic_uint client;    /* enum aq_spawn_mpi_client */
+    pthread_t client_thread;          /* the thread that has come past the callback */
+    pthread_t exit_thread;            /* the thread inside the library's MPI_Finalize */
+    sigjmp_buf way_out;               /* where it goes on after the timeout */
     volatile sig_atomic_t finalizing; /* it is inside */
     bool cut_short;                   /* the timeout has ended MPI_Finalize */
 } aq_spawn_mpi_shutdown AQ_JOB_STATE = { .mutex = PTHREAD_MUTEX_INITIALIZER };
@@ -142,6 +153,24 @@ static void aq_spawn_mpi_backoff_progress(void)
 
 /* --- close --- */
 
+/* The end of the callback. If another thread has begun to end this process, this one goes no
+ * further: it would disturb that thread's last messages to the launcher. */
+static void aq_spawn_mpi_client_goes_on(void)
+{
+    unsigned before = AQ_SPAWN_MPI_CLIENT_BEFORE;
+
+    if (aq_spawn_mpi_shutdown.finalizing) /* the library's own MPI_Finalize */
+        return;
+    aq_spawn_mpi_shutdown.client_thread = pthread_self();
+    /* release: whoever reads PAST knows the thread */
+    if (!atomic_compare_exchange_strong_explicit(&aq_spawn_mpi_shutdown.client, &before,
+                                                 AQ_SPAWN_MPI_CLIENT_PAST, memory_order_release,
+                                                 memory_order_relaxed)
+        && before == AQ_SPAWN_MPI_CLIENT_NEVER)
+        for (;;)
+            pause();
+}
+
 /* At the beginning of MPI_Finalize, on every rank. The lock is kept: no thread of this library
  * enters MPI after it. */
 static void aq_spawn_mpi_close(void)
@@ -156,11 +185,10 @@ static void aq_spawn_mpi_close(void)
     if (aq_spawn_mpi_shutdown.closed)
         return;
     aq_spawn_mpi_shutdown.closed = true;
-    aq_spawn_mpi_shutdown.by_client = by_client;
-    aq_spawn_mpi_shutdown.exit_thread = pthread_self();
     aq_monitor_forget_launcher(); /* MPI_Finalize closes MPI's connection to it */
     aq_spawn_mpi.conduit->close(by_client);
     aq_spawn_mpi.lib->close();
+    aq_spawn_mpi_client_goes_on();
 }
 
 void aq_spawn_mpi_shutdown_set_jobarea(struct aq_jobarea *jobarea, uint32_t slot)
@@ -213,6 +241,14 @@ void aq_spawn_mpi_shutdown_vote(enum aq_shutdown_mode how)
 {
     enum aq_spawn_mpi_vote vote;
 
+    /* acquire: the thread is known with the state */
+    if (atomic_load_explicit(&aq_spawn_mpi_shutdown.client, memory_order_acquire)
+            == AQ_SPAWN_MPI_CLIENT_PAST
+        && pthread_equal(pthread_self(), aq_spawn_mpi_shutdown.client_thread))
+        /* relaxed: the word itself is all that is needed. This thread, which a signal has stopped
+         * inside MPI_Finalize, does not return to it */
+        atomic_store_explicit(&aq_spawn_mpi_shutdown.client, AQ_SPAWN_MPI_CLIENT_NEVER,
+                              memory_order_relaxed);
     aq_spawn_mpi_shutdown.left_on = how == AQ_SHUTDOWN_RETURN && !aq_spawn_mpi.ours;
     if (aq_spawn_mpi_shutdown.jobarea == NULL) /* the job was not joined: no other rank votes */
         return;
@@ -399,13 +435,17 @@ static bool aq_spawn_mpi_is_broken(void)
 void aq_spawn_mpi_shutdown_await_client(void)
 {
     const uint64_t end = aq_jobarea_now_ns() + AQ_SPAWN_MPI_CLIENT_MS * AQ_SPAWN_MPI_MS;
+    unsigned state = AQ_SPAWN_MPI_CLIENT_BEFORE;
 
-    if (!aq_spawn_mpi_shutdown.by_client
-        || pthread_equal(pthread_self(), aq_spawn_mpi_shutdown.exit_thread))
+    /* relaxed: no other data go with the state here */
+    if (aq_spawn_mpi_shutdown.jobarea == NULL
+        || atomic_compare_exchange_strong_explicit(&aq_spawn_mpi_shutdown.client, &state,
+                                                   AQ_SPAWN_MPI_CLIENT_NEVER, memory_order_relaxed,
+                                                   memory_order_relaxed)
+        || state != AQ_SPAWN_MPI_CLIENT_PAST || aq_spawn_mpi_launcher_fd(aq_spawn_mpi.lib) < 0)
         return;
     while (!aq_spawn_mpi.lib->is_finalized() && aq_jobarea_now_ns() < end)
         aq_spawn_mpi_backoff();
-    aq_spawn_mpi_shutdown.by_client = false;
 }
 
 /* Unless MPI_Finalize has done so. */
