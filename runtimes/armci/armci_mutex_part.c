@@ -26,7 +26,7 @@ static void sleep_for(struct aq_armci_mutex *mutex)
     uint32_t word, turn, last = 0;
 
     for (;;) {
-        /* acquire: pairs with the release in wake_sleeper(); whoever sees the turn sees the word
+        /* acquire: pairs with the release in wake_one(); whoever sees the turn sees the word
          * as it was released then */
         turn = atomic_load_explicit(&mutex->turn, memory_order_acquire);
         if (aq_armci_mutex_take_keeping(mutex, AQ_ARMCI_MUTEX_SLEEPERS, &word))
@@ -87,9 +87,9 @@ static bool is_within(gasnett_tick_t earlier, gasnett_tick_t now, uint64_t ns)
 }
 
 /* Releases the mutex without a wake-up, if rank has released it a moment ago, too, and the last
- * wake-up was less than WAKE_NS ago: a rank that it met awake, or woke, looks again by itself later
- * than that. A wake-up takes longer than the short section of a rank that locks again at once, and
- * who is woken finds the mutex taken again. */
+ * wake-up was less than WAKE_NS ago: a rank that was awake at that wake-up, or was woken by it,
+ * looks again by itself, WAKE_NS after it or later. A wake-up takes longer than the short section
+ * of a rank that locks again at once, and who is woken finds the mutex taken again. */
 static bool give_quietly(struct aq_armci_mutex *mutex, int rank)
 {
     const gasnett_tick_t now = gasnett_ticks_now(), woken = mutex->woken;

@@ -1,10 +1,11 @@
 /*
  * mutex.pml - sleep and wake-up at a mutex of ARMCI: runtimes/armci/armci_mutex_part.c.
  *
- * RANKS ranks that map the mutex take and release it ROUNDS times each. They sleep on a futex, for a
- * limited time first. REMOTES ranks of other hosts, for which a handler acts, wait in a queue. A
- * rank that releases the mutex again and again does so quietly: it relies on a sleeper that looks
- * again by itself. All changes of the word are compare-and-swaps; the queue is under a lock.
+ * RANKS ranks that map the mutex take and release it, the first ROUNDS times, the others OTHERS
+ * times. They sleep on a futex, for a limited time first. REMOTES ranks of other hosts, for which a
+ * handler acts, wait in a queue. A rank that releases the mutex again and again does so quietly: it
+ * relies on a sleeper that looks again by itself. All changes of the word are compare-and-swaps; the
+ * queue is under a lock.
  *
  * Time passes in ticks. A sleep of limited time lasts for a tick at least; the longest sleep, which
  * only keeps a defect from lasting for ever, has no end here.
@@ -27,6 +28,12 @@
 #endif
 #ifndef ROUNDS
 #define ROUNDS 2
+#endif
+#ifndef OTHERS
+#define OTHERS ROUNDS
+#endif
+#if REMOTES > 3
+#error "the queue has space for 3"
 #endif
 #ifndef TICKS
 #define TICKS 3
@@ -107,7 +114,7 @@ inline take(me)
             :: marked ->
                 began = now;
 #ifdef LONG_AT_ONCE
-                limited = false;
+                limited = last != NOBODY && !(timed_out && seen == last);
 #else
 #ifdef LONG_AGAIN
                 limited = last == NOBODY;
@@ -146,7 +153,7 @@ inline wake_sleeper()
     atomic { futex_wake() }
 }
 
-/* give(). A release by a handler may not be quiet: it is one of many ranks. */
+/* give(), by a rank or, for a remote one, by a handler */
 inline give(who)
 {
     gave = false;
@@ -207,7 +214,7 @@ proctype rank(byte me)
     bool taken, marked, timed_out, limited, gave, again, any;
 
     do
-    :: round < ROUNDS ->
+    :: round < (me == 0 -> ROUNDS : OTHERS) ->
         take(me);
         enter();
         give(me);
@@ -223,7 +230,7 @@ proctype remote(byte me)
     bool taken, gave, again, any;
 
     do
-    :: round < ROUNDS ->
+    :: round < OTHERS ->
         atomic { !part_lock -> part_lock = true };
         atomic {
             taken = !locked;

@@ -68,7 +68,7 @@ good|mutex|-DRANKS=1 -DREMOTES=1 -DTICKS=2|a mutex, a rank and one of another ho
 good|mutex|-DRANKS=2 -DREMOTES=1 -DTICKS=1 -DROUNDS=1|a mutex, 2 ranks and one of another host: nobody waits for ever
 deadlock|mutex|-DRANKS=2 -DTICKS=2 -DQUIET_ALWAYS|a quiet release long after the last wake-up leaves a sleeper
 deadlock|mutex|-DRANKS=2 -DTICKS=2 -DONE_LOOK|a quiet release that time passes in leaves a sleeper
-deadlock|mutex|-DRANKS=2 -DTICKS=2 -DLONG_AT_ONCE|a first sleep without a limit is left by a quiet release
+deadlock|mutex|-DRANKS=2 -DTICKS=2 -DLONG_AT_ONCE|a first sleep without a limit is not ended by a quiet release
 deadlock|mutex|-DRANKS=2 -DTICKS=2 -DLONG_AGAIN|and so is a sleep without a limit after a wake-up
 deadlock|mutex|-DRANKS=1 -DREMOTES=1 -DTICKS=2 -DFREE_FOR_QUEUE|a mutex made free leaves the queue unserved
 END_ROWS
@@ -82,6 +82,8 @@ good|udp_link|-DLOSSES=2 -DFRAMES=3 -DPROGRESS|two losses: all arrives, and the 
 deadlock|udp|-DRANKS=3 -DDIRECT=2 -DREQUESTS=4 -DSHARED_CHANNEL|longer queues do not help one channel
 good|sleep|-DTHREADS=2 -DWAKERS=2|2 threads, 2 wakers: nobody sleeps for ever
 good|sleep|-DLISTENER -DTHREADS=2 -DMESSAGES=2|2 threads, one the listener, 2 messages: nobody sleeps for ever
+good|mutex|-DRANKS=3 -DTICKS=1 -DROUNDS=2 -DOTHERS=1|a mutex, 3 ranks, quiet releases: nobody waits for ever
+good|mutex|-DRANKS=2 -DREMOTES=1 -DTICKS=2 -DROUNDS=2 -DOTHERS=1|the same with one of another host: nobody waits for ever
 END_ROWS
 }
 
