@@ -247,7 +247,8 @@ static void aq_mpi_xfer_listed(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer
 
 static void aq_mpi_xfer_go(struct aq_mpi_xfers *xs, struct aq_mpi_xfer *xfer)
 {
-    if (xfer->needs_polls) /* the call may wait for the target */
+    /* the call may wait for the target, in which time no wake-up is repeated */
+    if (xfer->needs_polls)
         aq_mpi_wakeup_sent(&aq_mpi_am.wakeup, xfer->rank, &aq_mpi_am.peers[xfer->rank], false);
     aq_mpi_check(aq_mpi_xfer_request(xs, xfer), "starting a transfer");
     aq_mpi_xfer_listed(xs, xfer);

@@ -16,7 +16,7 @@
 #define LIMIT   0.02     /* seconds */
 #define MUCH    ((size_t)256 << 10)
 
-enum { H_PING = AQ_TEST_FREE, H_PONG, H_NOTE, H_TOOK, TIMES = 3, ATTEMPTS = 5 };
+enum { H_PING = AQ_TEST_FREE, H_PONG, H_NOTE, H_TOOK, TIMES = 5, ATTEMPTS = 3 };
 
 static aq_test_count_t pongs, took_count;
 static _Atomic uint32_t sent_us, took_us; /* of the last note: when it left, and how long it took */
@@ -135,8 +135,7 @@ static double median(double (*of)(gex_Rank_t target))
 }
 
 /* Other programs may keep the cores during one attempt, not during all. Without wake-ups a time is
- * anything up to the 0.1 s that a rank sleeps: one check then passes in four of ten runs, and all
- * five in one of eighty. */
+ * anything up to the 0.1 s that a rank sleeps: one check then passes in one of six runs. */
 static void check(const char *what, double (*of)(gex_Rank_t target))
 {
     double took = median(of);
