@@ -52,8 +52,8 @@ static bool aq_shm_cma_works_by(const struct aq_shm_control *peer, int task)
            && process_vm_writev(task, &local_mem, 1, &remote_mem, 1, 0) == (ssize_t)sizeof(word);
 }
 
-/* The thread by which the kernel found the memory of the process has ended, as the first one does by
- * pthread_exit. Looks for another. Returns false if the process has none: it has ended. */
+/* The thread by which the kernel found the memory of the process has ended, as the first one does
+ * by pthread_exit. Looks for another. Returns false if the process has none: it has ended. */
 static bool aq_shm_cma_find_task(struct aq_shm_control *peer)
 {
     const struct dirent *entry;

@@ -57,8 +57,8 @@ static uint32_t aq_hosts_hash(const char *name)
     return hash;
 }
 
-/* returns the index of name, or the length. last: as the name's chain has it. Most lists name a host
- * once for each of its cores, in a row: the last name is compared first */
+/* returns the index of name, or the length. last: as the name's chain has it. Most lists name a
+ * host once for each of its cores, in a row: the last name is compared first */
 static size_t aq_hosts_index(const struct aq_hosts *h, const char *name, uint32_t last)
 {
     if (aq_hosts_keep_duplicates())

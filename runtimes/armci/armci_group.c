@@ -78,8 +78,8 @@ void aq_armci_groups_end(void)
     release(&world);
 }
 
-/* Ends the job if a rank is not in the parent group, or is listed twice: members would wait for each
- * other. */
+/* Ends the job if a rank is not in the parent group, or is listed twice: members would wait for
+ * each other. */
 static void check_list(int n, const int *pid_list, const ARMCI_Group *parent)
 {
     char *listed = calloc((size_t)parent->size, 1);

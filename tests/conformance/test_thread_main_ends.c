@@ -1,7 +1,7 @@
 /*
- * test_thread_main_ends.c - the first thread of a process ends by pthread_exit, and another one goes
- * on: collectives of all lengths, puts and gets, and the end of the job. The kernel finds no memory
- * by the number of such a process.
+ * test_thread_main_ends.c - the first thread of a process ends by pthread_exit, and another one
+ * goes on: collectives of all lengths, puts and gets, and the end of the job. The kernel finds no
+ * memory by the number of such a process.
  * Ranks 1+. Mode par. Conduits all. Source GASNet-EX specification 0.19, threads.
  * SPDX-License-Identifier: BSD-3-Clause
  */
