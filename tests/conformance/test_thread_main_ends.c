@@ -38,20 +38,30 @@ static void broadcast(size_t nbytes)
     free(data);
 }
 
-static void transfer(void)
+static void transfer(size_t nbytes)
 {
-    uint64_t *private = malloc(HIGHEST);
+    uint64_t *words = malloc(nbytes);
     const gex_Rank_t to = aq_test_peer(1);
     size_t k = 0;
 
-    for (size_t i = 0; i < HIGHEST / 8; i++)
-    private[i] = word(aq_test_me, i);
-    gex_RMA_PutBlocking(aq_test_tm, to, aq_test_base(to), private, HIGHEST, 0);
-    gex_RMA_GetBlocking(aq_test_tm, private, to, aq_test_base(to), HIGHEST, 0);
-    while (k < HIGHEST / 8 && private[k] == word(aq_test_me, k))
+    for (size_t i = 0; i < nbytes / 8; i++)
+        words[i] = word(aq_test_me, i);
+    gex_RMA_PutBlocking(aq_test_tm, to, aq_test_base(to), words, nbytes, 0);
+    gex_RMA_GetBlocking(aq_test_tm, words, to, aq_test_base(to), nbytes, 0);
+    while (k < nbytes / 8 && words[k] == word(aq_test_me, k))
         k++;
-    AQ_CHECK_EQ(k, HIGHEST / 8);
-    free(private);
+    AQ_CHECK_EQ(k, nbytes / 8);
+    free(words);
+}
+
+/* Open MPI and MPICH themselves read other processes' memory by their numbers. */
+static bool mpi_moves_data(void)
+{
+    const char *conduit = getenv("GASNET_CONDUIT");
+    gex_Rank_t neighbours;
+
+    gex_System_QueryNbrhdInfo(NULL, &neighbours, NULL);
+    return conduit != NULL && strcmp(conduit, "mpi") == 0 && neighbours < aq_test_n;
 }
 
 /* ThreadSanitizer lets nobody join the first thread. */
@@ -78,7 +88,7 @@ static void *go_on(void *arg)
     rule("threads: a job goes on after the end of each process's first thread");
     for (size_t nbytes = 8; nbytes <= HIGHEST; nbytes *= 4)
         broadcast(nbytes);
-    transfer();
+    transfer(HIGHEST);
     exit(aq_test_finish());
 }
 
@@ -87,6 +97,8 @@ int main(int argc, char **argv)
     pthread_t other;
 
     aq_test_start(&argc, &argv, 1);
+    if (mpi_moves_data())
+        aq_test_skip("the MPI reads no process whose first thread has ended");
     aq_test_segment(HIGHEST);
     if (pthread_create(&other, NULL, go_on, NULL) != 0)
         abort();
