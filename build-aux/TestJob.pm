@@ -3,7 +3,8 @@
 #
 # A job carries a mark in its environment, by which everything that it has started is found again,
 # whatever it is called. What a job starts that runs tests itself carries both marks, one after the
-# other. Past its limit all of that is killed; what outlives its job is killed too, and told of.
+# other. Past its limit of time or of output all of that is killed; what outlives its job is killed
+# too, and told of.
 # Several jobs can be under way at a time. Lines of standard output are kept and, with standard
 # error, written to a log.
 
@@ -15,11 +16,14 @@ use Cwd qw(abs_path);
 use POSIX qw(:sys_wait_h setsid);
 use Time::HiRes qw(time sleep);
 
+use constant OUTPUT_MB => 64;    # more than any job prints whose programs end
+
 # start PROPERTY => VALUE...: command, dir, log (file), mark, limit (s), nice, env (hash).
 sub start
 {
     my ($class, %of) = @_;
-    my $self = bless { %of, buffer => '', lines => [], tests => 0, began => time }, $class;
+    my %is = (buffer => '', bytes => 0, lines => [], tests => 0, began => time);
+    my $self = bless { %of, %is }, $class;
     open $self->{out}, '>', $self->{log} or die "run-testsets: $self->{log}: $!\n";
     $self->{out}->autoflush(1);
     pipe $self->{reader}, my $writer or die "run-testsets: pipe: $!\n";
@@ -55,8 +59,10 @@ sub poll
     my $self = shift;
     $self->take_lines;
     $self->wait_for_it if !defined $self->{status};
-    if (time - $self->{began} > $self->{limit} && !$self->{ended}) {
-        $self->{late} = 1;
+    my $late = time - $self->{began} > $self->{limit} ? "took longer than $self->{limit} s"
+        : $self->{bytes} > OUTPUT_MB << 20 ? 'printed more than ' . OUTPUT_MB . ' MB' : undef;
+    if (defined $late && !$self->{ended}) {
+        $self->{late} = $late;
         $self->kill_all;
         for (1 .. 20) {
             $self->wait_for_it;
@@ -72,8 +78,11 @@ sub poll
 sub take_lines
 {
     my $self = shift;
-    while (sysread $self->{reader}, $self->{buffer}, 65536, length $self->{buffer}) {
+    my $before = $self->{bytes};
+    while (my $got = sysread $self->{reader}, $self->{buffer}, 65536, length $self->{buffer}) {
+        $self->{bytes} += $got;
         while ($self->{buffer} =~ s/\A([^\n]*)\n//) { $self->keep_line($1) }
+        last if $self->{bytes} - $before > OUTPUT_MB << 20;
     }
     return;
 }
@@ -109,7 +118,7 @@ sub end
     $self->{grace} //= time + 3;
     return 0 if @left && time < $self->{grace};
     if ($self->{late}) {
-        $self->{trouble} = "took longer than $self->{limit} s and was ended";
+        $self->{trouble} = "$self->{late} and was ended";
     } elsif (@left) {
         $self->{trouble} = sprintf 'left %d process(es) behind: %s', scalar @left, join ' ', @left;
     }

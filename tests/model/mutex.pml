@@ -42,7 +42,7 @@
 
 bool locked, sleepers, queue; /* the word */
 byte turn, contenders;
-byte woken;          /* the tick of a wake-up whose sleeper has not taken the mutex yet, or NOBODY */
+byte woken = NOBODY; /* the tick of a wake-up whose sleeper has not taken the mutex yet */
 byte giver = NOBODY; /* the last that released the mutex while others slept */
 bool slept;          /* the last turn went to a contender */
 bool part_lock;
@@ -269,7 +269,6 @@ init
     byte i;
 
     atomic {
-        woken = NOBODY;
         i = 0;
         do
         :: i < RANKS -> run rank(i); i++

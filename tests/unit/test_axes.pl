@@ -185,7 +185,7 @@ sub runner_says
     return $all;
 }
 
-my $opt = "opt | 1 | quick | - | all | --nothing\n";
+my $opt = "opt | 1 | quick | - | all more:no-such-target | --nothing\n";
 like(`sh '$src/check' --help`, qr{\A +\./check .*\S\.\n\z}s, './check --help ends with a whole sentence');
 my $top = make_source('counts', $opt, "n=1 | SAID=one\nn=2 | SAID=two\n", <<'END');
 right  | opt n | quick | cpu   | 1 | 20 | echo "ok 1 - $SAID"; echo 1..1
@@ -193,15 +193,21 @@ wrong  | opt   | quick | waits | 1 | 20 | echo 'not ok 1 - broken'; echo 1..1
 silent | opt   | quick | waits | 1 | 20 | true
 slow   | opt   | quick | alone | 1 |  1 | sleep 20
 stays  | opt   | quick | cpu   | 1 | 20 | sleep 20 >/dev/null & echo 'ok 1'; echo 1..1
+floods | opt   | quick | cpu   | 1 | 60 | yes "$(printf %1000d 0)"
 END
 my $said = runner_says($top, '--when quick');
 isnt($?, 0, 'the runner: failures are its exit status');
-like($said, qr/^3 passed, 4 failed, 0 skipped$/m, 'it counts every set');
+like($said, qr/^3 passed, 5 failed, 0 skipped$/m, 'it counts every set');
 like($said, qr/^ok +here +right $_ .*cpu/m, "a run of the axis's value $_") for 1, 2;
 like($said, qr/^failed: here: $_/m, "told: $_")
-    for 'wrong: broken', 'silent: bad TAP', 'slow: took longer than 1 s', 'stays: left 1 process';
-$said = runner_says($top, '--when quick --without wrong --without slow --without stays');
+    for 'wrong: broken', 'silent: bad TAP', 'slow: took longer than 1 s', 'stays: left 1 process',
+    'floods: printed more than 64 MB';
+$said = runner_says($top,
+    '--when quick --without wrong --without slow --without stays --without floods');
 like($said, qr/^2 passed, 1 failed, 0 skipped$/m, '--without leaves sets out');
+like(runner_says($top, '--build --when quick right'), qr/^2 passed, 0 failed/m, 'a build');
+like(runner_says($top, '--build --when more right'), qr/^failed: opt: build/m,
+    'more:TARGET is built for more');
 like(runner_says($top, '--when quick --without x'), qr/no test set 'x'/, 'those that there are');
 
 # Six seconds, with a processor for each set: one hangs, one began late, one never begins.
