@@ -2,6 +2,7 @@
  * test_progress_thread.c - with GASNET_PROGRESS_THREAD=1 (or GASNET_RCV_THREAD, GASNET_SND_THREAD:
  * which of them depends on the number of ranks: 7, 3 or 2, 4) a rank that computes serves messages
  * all the same, and gex_System_QueryHiddenAMConcurrencyLevel() says so; without it the level is 0.
+ * With 3 and 4 ranks the program defers the thread and starts it.
  * Ranks 2+, par. Conduits all. Source GASNet-EX specification 0.19, progress threads.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -28,6 +29,23 @@ static void on_pong(gex_Token_t token)
     atomic_fetch_add(&pongs, 1);
 }
 
+#if GASNET_PAR
+/* One thread serves both directions, and is started once. */
+static void start_deferred(void)
+{
+    const gex_ProgressThreadInfo_t *info = NULL;
+    unsigned int count = 0;
+    pthread_t id;
+
+    rule("core 25: the thread is listed once, with both roles, and serves where the program starts "
+         "it");
+    AQ_CHECK_EQ(gex_System_QueryProgressThreads(aq_test_client, &count, &info, 0), GASNET_OK);
+    AQ_CHECK_EQ(count, 1);
+    AQ_CHECK_EQ(info[0].gex_thread_roles, GEX_THREAD_ROLE_RCV | GEX_THREAD_ROLE_SND);
+    AQ_CHECK_EQ(pthread_create(&id, NULL, info[0].gex_progress_fn, info[0].gex_progress_arg), 0);
+}
+#endif
+
 int main(int argc, char **argv)
 {
     gex_AM_Entry_t table[] = {
@@ -36,12 +54,14 @@ int main(int argc, char **argv)
     };
     static const char *const names[] = { "GASNET_PROGRESS_THREAD", "GASNET_RCV_THREAD",
                                          "GASNET_SND_THREAD" };
-    const char *ranks = getenv("AQ_TEST_RANKS");
+    const char *text = getenv("AQ_TEST_RANKS");
+    const int ranks = text != NULL ? atoi(text) : 0;
+    const gex_Flags_t flags = ranks == 3 || ranks == 4 ? GEX_FLAG_DEFER_THREADS : 0;
     double began, took = 0;
     volatile double sum = 0;
 
-    setenv(names[ranks != NULL ? atoi(ranks) / 2 % 3 : 0], "1", 1);
-    aq_test_start(&argc, &argv, 2);
+    setenv(names[ranks / 2 % 3], "1", 1);
+    aq_test_start_flags(&argc, &argv, 2, flags);
 #if !GASNET_PAR
     AQ_CHECK_EQ(gex_System_QueryHiddenAMConcurrencyLevel(), 0);
     aq_test_skip("a sequential program has no service thread");
@@ -50,6 +70,10 @@ int main(int argc, char **argv)
     AQ_CHECK_EQ(gex_System_QueryHiddenAMConcurrencyLevel(), 1);
     AQ_CHECK(GASNET_HIDDEN_AM_CONCURRENCY_LEVEL != 0);
     aq_test_handlers(table, AQ_LENGTH(table));
+#if GASNET_PAR
+    if (flags & GEX_FLAG_DEFER_THREADS)
+        start_deferred();
+#endif
     rule("requests to a rank that computes are answered");
     began = aq_test_clock();
     if (aq_test_me == 0) {

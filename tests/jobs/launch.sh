@@ -47,10 +47,12 @@ ranks() {
     result $good "$3"
 }
 
-# ends_by SIGNAL NUMBER: sent to the process that the user starts, which dies of it
+# ends_by SIGNAL NUMBER [IGNORE]: sent to the process that the user starts, which dies of it, also where it was ignored
+# at the start, as in a background job of a script
 ends_by() {
+    disposition=${3:-DEFAULT}
     : >"$work/out" # what is counted below is this job's
-    GASNET_SPAWNFN=L perl -e '$SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec @ARGV' "$prog" 3 stay 20 >"$work/out" 2>"$work/err" </dev/null &
+    GASNET_SPAWNFN=L perl -e '$SIG{INT} = $SIG{QUIT} = shift; exec @ARGV' "$disposition" "$prog" 3 stay 20 >"$work/out" 2>"$work/err" </dev/null &
     pid=$!
     for i in $(seq 100); do
         [ "$(wc -l <"$work/out")" = 3 ] && break
@@ -60,7 +62,7 @@ ends_by() {
     wait $pid 2>/dev/null
     got=$?
     [ $got = $((128 + $2)) ]
-    result $? "SIG$1 to the first process: it dies of that (status $got)"
+    result $? "SIG$1 to the first process, at the start $disposition: it dies of that (status $got)"
     gone "no rank is left after it"
 }
 
@@ -112,6 +114,8 @@ ends_by INT 2
 ends_by TERM 15
 ends_by HUP 1
 ends_by QUIT 3
+ends_by INT 2 IGNORE
+ends_by QUIT 3 IGNORE
 ends_by KILL 9
 
 # --- amudprun ---

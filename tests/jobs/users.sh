@@ -166,6 +166,9 @@ if [ "$user" != no ]; then
     cat "$work/squatted" >>"$log"
     [ $good -eq 0 ] && grep -q '^seen [1-9][0-9]* taken 0$' "$work/squatted"
     row $? "who reads the names of a job's sockets cannot take those that it will want"
+else
+    why="no command here that runs a program as another user"
+    row 77 "who reads the names of a job's sockets"
 fi
 
 # --- page placement, children, threads, side effects ---

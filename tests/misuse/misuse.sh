@@ -377,10 +377,17 @@ coll_rules() {
 team_ends() {
     program=$(pwd)/tests/misuse/misuse-coll-$mode
     breaks destroy_open 2 gex_TM_Destroy synchronised
+    breaks destroy_reduce 2 gex_TM_Destroy synchronised
     breaks destroy_named 2 gex_TM_Destroy gasnet_coll_barrier_notify
     export AQ_NO_OVERRIDES=1
     breaks destroy_open 2 gex_TM_Destroy synchronised
+    breaks destroy_reduce 2 gex_TM_Destroy synchronised
     unset AQ_NO_OVERRIDES
+    # in two levels
+    export GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=2
+    breaks destroy_open 4 gex_TM_Destroy synchronised
+    breaks destroy_reduce 4 gex_TM_Destroy synchronised
+    unset GASNET_CONDUIT GASNET_SUPERNODE_MAXSIZE
     program=$(pwd)/tests/misuse/misuse-$mode
 }
 

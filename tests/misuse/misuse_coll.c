@@ -179,15 +179,16 @@ static void polls(const void *x, void *y, size_t count, const void *cdata)
 
 static const struct misuse_case cases[] = { CASES(MISUSE_CASE) };
 
-/* Destroy a team while a collective over it is open: one that only rank 0 called, with a name or
- * without. */
-static void destroy(int named)
+/* Destroy a team while a collective over it is open, which only rank 0 called. */
+static void destroy(const char *open)
 {
     gex_TM_t team;
 
     gex_TM_Split(&team, tm, 0, (int)gex_TM_QueryRank(tm), NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
-    if (named && gex_TM_QueryRank(tm) == 0)
+    if (gex_TM_QueryRank(tm) == 0 && strcmp(open, "named") == 0)
         gasnet_coll_barrier_notify(team, 1, 0);
+    else if (gex_TM_QueryRank(tm) == 0 && strcmp(open, "reduce") == 0)
+        reduce_to_one(team, 0, dst, src, 0);
     else if (gex_TM_QueryRank(tm) == 0)
         event = gex_Coll_BarrierNB(team, 0);
     gex_TM_Destroy(team, NULL, 0);
@@ -203,8 +204,8 @@ int main(int argc, char **argv)
         reduce(GEX_DT_I64, 8, 1, GEX_OP_USER, polls);
         gex_Event_Wait(event);
     }
-    if (strcmp("destroy_open", argv[1]) == 0 || strcmp("destroy_named", argv[1]) == 0)
-        destroy(strcmp("destroy_named", argv[1]) == 0);
+    if (strncmp("destroy_", argv[1], strlen("destroy_")) == 0)
+        destroy(argv[1] + strlen("destroy_"));
     if (strcmp("sizes_differ", argv[1]) == 0) /* the receiver sees it */
         gex_Event_Wait(
             gex_Coll_BroadcastNB(tm, 0, dst, dst, gex_TM_QueryRank(tm) == 0 ? 64 : 32, 0));

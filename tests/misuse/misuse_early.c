@@ -28,6 +28,7 @@
 
 #define RETURNED     77 /* status of a child whose call has returned */
 #define NAME_MAX_LEN 64
+#define CALLS_MIN    900 /* fewer: the names of the calls were not recognised */
 
 static unsigned tried, failed;
 
@@ -191,5 +192,5 @@ int main(void)
     all_names();
     all_gasnet1_names();
     printf("%u calls before the start, %u of them not answered as they should be\n", tried, failed);
-    return failed == 0 ? 0 : 1;
+    return failed == 0 && tried >= CALLS_MIN ? 0 : 1;
 }

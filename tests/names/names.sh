@@ -54,8 +54,12 @@ for header in gasnetex.h gasnet_tools.h; do
 done
 LC_ALL=C awk -v constants=1 -f "$here/macros.awk" "$here/macros.list" >"$work/constants.h"
 printf '#include "gasnetex.h"\nint x;\n' >"$work/a.c"
-printf '#include "gasnetex.h"\n#if GASNET_PARSYNC != 1 || defined(GASNET_PAR)\n#error\n#endif\n' \
-    >"$work/b.c"
+cat >"$work/b.c" <<'END'
+#include "gasnetex.h"
+#if GASNET_PARSYNC != 1 || defined(GASNET_PAR) || GASNET_RCV_THREAD != 1 || GASNET_SND_THREAD != 1
+#error
+#endif
+END
 strict='-Wall -Wextra -Werror -fsyntax-only'
 
 # names LANGUAGE COMPILER STANDARD INCLUDE-FLAGS...: both interfaces in all modes.

@@ -1,7 +1,8 @@
 # in_place.sh - a build folder, $place, as build systems of clients use it without installing it; read by run.sh, where
 # everything is made already, and by configure.sh, where nothing is. SPDX-License-Identifier: BSD-3-Clause
 #
-# Runs in the folder of the clients.
+# Runs in the folder of the clients. at_once: what is made at the same time, of what is configured, CONDUIT-MODE each;
+# at_once_flags: arguments of make.
 
 place_mak() { { cat "$place/$1-conduit/$1-$2.mak"; printf '\nask:\n\t@echo $(%s)\n' "$3"; } | make -s -f - ask; }
 
@@ -36,41 +37,42 @@ check "and writes nothing else: make may be running" \
     sh -c "[ ! '$place/libtool' -nt libtool.before ] && [ ! '$place/aq_config.h' -nt libtool.before ]"
 
 # --- conduits and modes, at the same time ---
-# What is not made yet is made unoptimised, because this is about what is made, not about the code.
-cat >at-once.mk <<END
-all: smp-seq smp-par udp-seq udp-par smp-seq-again amudprun
-smp-seq smp-par udp-seq udp-par:
-	\$(MAKE) -s -C $place/\$(firstword \$(subst -, ,\$@))-conduit \$(lastword \$(subst -, ,\$@)) AQ_OPT_CFLAGS=-O0
-smp-seq-again:
-	\$(MAKE) -s -C $place/smp-conduit seq AQ_OPT_CFLAGS=-O0
-amudprun:
-	\$(MAKE) -s -C $place/other/amudp amudprun AQ_OPT_CFLAGS=-O0
-END
+configured=" $(make -s --no-print-directory -C "$place/smp-conduit" echovar VARNAME=aq_conduit_modes | sed 's/.*=//') "
+rows=$(for row in $at_once; do case $configured in *" $row "*) echo "$row" ;; esac; done)
+case $configured in *' udp-seq '*) rows="$rows amudprun" ;; esac
+{
+    echo "all: $(echo $rows) smp-seq-again"
+    for row in $rows; do
+        case $row in
+        amudprun) printf '%s:\n\t$(MAKE) -s -C %s/other/amudp amudprun %s\n' "$row" "$place" "$at_once_flags" ;;
+        *) printf '%s:\n\t$(MAKE) -s -C %s/%s-conduit %s %s\n' "$row" "$place" "${row%-*}" "${row#*-}" "$at_once_flags" ;;
+        esac
+    done
+    printf 'smp-seq-again:\n\t$(MAKE) -s -C %s/smp-conduit seq %s\n' "$place" "$at_once_flags"
+} >at-once.mk
+# The objects of modules are in the archives of every mode.
 rm -f "$place"/*-conduit/*.mak "$place"/*-conduit/*.a "$place/other/amudp/amudprun"
+rm -f "$place"/conduits/*/module/*.module.o
 check "make -C smp-conduit smp-seq.mak" \
     sh -c "make -s -C '$place/smp-conduit' smp-seq.mak && grep -q GASNET_LIBS '$place/smp-conduit/smp-seq.mak' && ! ls '$place'/smp-conduit/*.a"
-case " $(make -s --no-print-directory -C "$place/smp-conduit" echovar VARNAME=CONDUITS | sed 's/.*=//') " in
-*' udp '*)
-    check "make -C of smp-conduit and udp-conduit, seq and par, one of them twice, and of other/amudp, at once" \
-        make -j6 -f at-once.mk
-    conduits='smp udp'
-    ;;
-*)
-    check "make -C smp-conduit, seq and par, one of them twice, at once" make -j3 -f at-once.mk smp-seq smp-par smp-seq-again
-    conduits=smp
-    ;;
-esac
-for c in $conduits; do
-    for m in seq par; do
-        printf 'include %s/%s-conduit/%s-%s.mak\nin-place: client.c\n\t$(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) client.c -o %s $(GASNET_LDFLAGS) $(GASNET_LIBS)\n' \
-            "$place" $c $c $m in-place-$c-$m >in-place.mk
-        check "$c-$m: a client of the build folder" make -s -f in-place.mk in-place
-        check "it runs: contrib/gasnetrun_$c" right 2 "$place/$c-conduit/contrib/gasnetrun_$c" -n 2 ./in-place-$c-$m
-    done
+check "make -C of $(echo $rows), and smp-seq again, at once" make -j6 -f at-once.mk
+for row in $rows; do
+    [ $row != amudprun ] || continue
+    cat >in-place.mk <<END
+include $place/${row%-*}-conduit/$row.mak
+in-place: client.c
+	\$(GASNET_CC) \$(GASNET_CPPFLAGS) \$(GASNET_CFLAGS) -c client.c -o $row.o
+	\$(GASNET_LD) $row.o -o in-place-$row \$(GASNET_LDFLAGS) \$(GASNET_LIBS)
+END
+    check "$row: a client of the build folder" make -s -f in-place.mk in-place
+    case $row in
+    ibv-*) ;; # needs a device
+    *) check "it runs: contrib/gasnetrun_${row%-*}" right 2 "$place/${row%-*}-conduit/contrib/gasnetrun_${row%-*}" -n 2 ./in-place-$row ;;
+    esac
 done
-if [ "$conduits" = 'smp udp' ]; then
-    check "other/amudp/amudprun starts programs" right 2 "$place/other/amudp/amudprun" -np 2 -spawn L ./in-place-udp-seq
-fi
+case $rows in
+*amudprun*) check "other/amudp/amudprun starts programs" right 2 "$place/other/amudp/amudprun" -np 2 -spawn L ./in-place-udp-seq ;;
+esac
 check "the pkg-config file there leads to the same" sh -c "
     [ \"\$(PKG_CONFIG_PATH='$place/smp-conduit' pkg-config --variable=GASNET_LIBS smp-seq)\" = '$(place_mak smp seq GASNET_LIBS)' ] &&
     cc \$(PKG_CONFIG_PATH='$place/smp-conduit' pkg-config --cflags smp-seq) client.c -o in-place-pc \

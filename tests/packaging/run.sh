@@ -140,6 +140,7 @@ check "it runs" right 2 env LD_LIBRARY_PATH="$multi/lib/$arch" "$multi/bin/gasne
 
 # --- a build folder used in place ---
 place=$build
+at_once='smp-seq smp-par smp-parsync udp-seq udp-par mpi-seq mpi-par ibv-seq' at_once_flags=
 . "$here/in_place.sh"
 [ -z "$CXX" ] || . "$here/single.sh"
 

@@ -190,6 +190,16 @@ sub suite_lists {
     }
 }
 
+# Memory that is registered on demand: a message to what is not registered yet takes another way, which is not to wait
+# either where it must not.
+sub suite_demand {
+    for my $mode (qw(seq par)) {
+        my $text = run({AQ_IBV_REGISTER => 'demand', AQ_TEST_QUICK => 1}, 300, launcher(), '-n', 2,
+                       "$build/tests/conformance/bin/test_rma_flags-$mode");
+        judge("GEX_FLAG_IMMEDIATE with registration on demand, $mode", $text, $? == 0);
+    }
+}
+
 # Like beside like. A blocking put is complete when its acknowledgement is back, so it is held against a write of 8
 # bytes at a queue depth of 1 (ib_write_bw -t 1), whose next one waits for the last one's completion; ib_write_lat is
 # half of a ping-pong of two writes, which no completion is waited for. An active message's round trip is two sends.
@@ -366,7 +376,8 @@ sub suite_ga {
 
 my %suite = (sanity => \&suite_sanity, conformance => \&suite_conformance, reference => \&suite_reference,
              stress => \&suite_stress, ft => \&suite_ft, kill => \&suite_kill, lost => \&suite_lost,
-             down => \&suite_down, limits => \&suite_limits, fences => \&suite_fences, lists => \&suite_lists, leave => \&suite_leave,
+             down => \&suite_down, limits => \&suite_limits, fences => \&suite_fences, lists => \&suite_lists,
+             demand => \&suite_demand, leave => \&suite_leave,
              restart => \&suite_restart, armci => \&suite_armci, ga => \&suite_ga,
              bench => \&suite_bench, pin => \&suite_pin, units => \&suite_units);
 $suite{$_}->() for @suites;

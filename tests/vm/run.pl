@@ -22,6 +22,7 @@
 #           leave   ranks end one after the other: the last does not wait for ranks that have ended
 #           fences  puts over another device than messages are fenced, or not, as configured (guest rails)
 #           lists   transfers to consecutive remote memory share work requests, or not, as configured
+#           demand  GEX_FLAG_IMMEDIATE where memory is registered on demand
 #           restart  jobs over groups that end while their processes go on: nothing is left of them
 #           armci  the programs of libarmci
 #           ga     a program of Global Arrays over libarmci, its results beside those of ARMCI-MPI
@@ -45,7 +46,7 @@ my $here;
 BEGIN { $here = abs_path(dirname($0)) }
 
 my %rxe = (one => [], rails => ['--rxe', 2], wire => ['--rxe', 2], hosts => ['--hosts', 2]);
-my @known = qw(sanity conformance reference stress ft kill lost down limits leave fences lists restart armci ga pin bench units);
+my @known = qw(sanity conformance reference stress ft kill lost down limits leave fences lists demand restart armci ga pin bench units);
 my (@guests, @suites, $quick, $filter, $seconds, $keep, $verbose);
 my ($ranks, $timeout, $local) = ('2,4', 1800, 1);
 
@@ -64,7 +65,7 @@ GetOptions('guest=s' => \@guests, 'suite=s' => \@suites, 'n=s' => \$ranks, 'filt
            'keep=s' => \$keep, 'verbose' => \$verbose, 'help' => \&help) && !@ARGV
     or die "run.pl: its options: run.pl --help\n";
 @guests = ('one') unless @guests;
-@suites = grep { !/^(reference|lost|down|fences|lists|restart|armci|ga|pin|bench|units)$/ } @known unless @suites;
+@suites = grep { !/^(reference|lost|down|fences|lists|demand|restart|armci|ga|pin|bench|units)$/ } @known unless @suites;
 for my $guest (@guests) { die "run.pl: no guest $guest; there are @{[sort keys %rxe]}\n" unless $rxe{$guest} }
 for my $suite (@suites) {
     my $name = $suite;
