@@ -10,9 +10,9 @@ use warnings;
 use Exporter qw(import);
 use List::Util qw(sum);
 use Time::HiRes qw(time);
-our @EXPORT_OK = qw(idle_cores allowed_cores watch_cores has_idle_core);
+our @EXPORT_OK = qw(idle_cores allowed_cores has_idle_core);
 
-use constant SECONDS => 4;    # for which cores are watched
+use constant SECONDS => 3;    # for which cores are watched
 use constant ENOUGH => 0.5;   # idle cores
 
 # idle_cores BEFORE, NOW, CORE...: how many of these cores, by their numbers, had nothing to do
@@ -47,17 +47,18 @@ sub read_file
 
 my ($since, $stat, @cores);
 
-# watch_cores: what they do counts from now on.
+# watch_cores: what cores do counts from now on.
 sub watch_cores
 {
     @cores = allowed_cores(read_file('/proc/self/status')) if !@cores;
     ($since, $stat) = (time, read_file('/proc/stat'));
 }
 
-# has_idle_core: true if cores were watched for long enough and half of one had nothing to do. They
-# are watched anew then.
+# has_idle_core: true if cores were watched for long enough and half of one had nothing to do. Cores
+# are watched anew then, and from the first call.
 sub has_idle_core
 {
+    watch_cores() if !defined $since;
     return 0 if time - $since < SECONDS;
     my $before = $stat;
     watch_cores();
