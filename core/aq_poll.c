@@ -10,7 +10,7 @@
  * Threads   any; each waiter is on its thread's stack
  * Promise   no wake-up is lost: a waiter announces itself as a sleeper, then looks at everything
  *           once more, and sleeps only if the wake-up count has not changed since the announcement
- * Uses      the conduit table, aq_callback.h, aq_stall.h
+ * Uses      the conduit table, aq_callback.h, aq_stall.h, aq_progress.h
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_poll.h"
@@ -22,6 +22,7 @@
 #include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_state.h"
+#include "core/aq_progress.h"
 #include "core/aq_service.h"
 #include "core/aq_stall.h"
 #include "core/aq_thread.h"
@@ -405,8 +406,11 @@ static int aq_wait_spins_on(struct aq_waiter *waiter, bool replies_only)
 
     if (aq_job.oversubscribed || !aq_contention_yields_well())
         return AQ_STEP_ON;
-    if (idle % AQ_LOOK_STEPS == 0)
+    if (idle % AQ_LOOK_STEPS == 0) {
         aq_stall_look(waiter);
+        if (!replies_only)
+            (void)aq_progress_step(0);
+    }
     aq_cpu_relax();
     /* whoever else wants this core may have it */
     return idle % 32 == 0 ? (int)aq_wait_yield(replies_only) : 0;
@@ -461,9 +465,9 @@ static uint64_t aq_wait_limit(const struct aq_waiter *waiter)
 }
 
 /* Announce sleep; in the next step, after one more look at everything, sleep. */
-static void aq_wait_asleep(struct aq_waiter *waiter)
+static void aq_wait_asleep(struct aq_waiter *waiter, bool replies_only)
 {
-    uint64_t began;
+    uint64_t began, limit;
 
     if (!waiter->asleep) {
         waiter->asleep = 1;
@@ -473,8 +477,11 @@ static void aq_wait_asleep(struct aq_waiter *waiter)
     aq_stall_look(waiter);
     if (AQ_UNLIKELY(aq_trace_is_on()))
         aq_trace_idle();
+    limit = aq_wait_limit(waiter);
+    if (!replies_only) /* not while a handler waits */
+        limit = MIN(limit, aq_progress_step(aq_now_ns() - waiter->since));
     began = aq_trace_begin(AQ_TRACE_SLEEP);
-    aq_wait_sleep(waiter->wakeup, aq_wait_limit(waiter));
+    aq_wait_sleep(waiter->wakeup, limit);
     aq_trace_end(AQ_TRACE_SLEEP, began, waiter->peer, 0);
     aq_wait_awake(waiter); /* announce afresh before the next sleep */
 }
@@ -492,7 +499,7 @@ static unsigned aq_wait_idle(struct aq_waiter *waiter, bool replies_only)
     served = aq_wait_remain_awake(waiter, mode, replies_only);
     if (served != AQ_STEP_ON)
         return (unsigned)served;
-    aq_wait_asleep(waiter);
+    aq_wait_asleep(waiter, replies_only);
     return 0;
 }
 

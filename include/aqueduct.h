@@ -109,6 +109,21 @@ static inline AQ_UNUSED const char *aqueduct_job_conduit(void)
 }
 
 /**
+ * aqueduct_progress - let threads that wait in the library move what the program has outside of it.
+ * Messages of another library, of MPI for instance, may move only while a thread of their process
+ * calls that library. A rank that waits here for a peer, which waits for such a message, would wait
+ * for ever.
+ * fn   called before a waiting thread sleeps for the first time, and then every 5 to 20 ms at
+ *      most; it makes no call of this interface, and waits for nothing. NULL: none
+ * arg  passed to fn
+ * Context  between start and end of a job, no other thread is in the library; not in a handler. The
+ *          job's end forgets fn. fn is called by client threads that wait in ordinary context, by
+ *          several at the same time in par; the library's own threads and handlers do not call it
+ * Test: tests/conformance/test_wait_progress.c.
+ */
+AQ_PUBLIC void aqueduct_progress(void (*fn)(void *arg), void *arg);
+
+/**
  * aqueduct_segment_discard - give pages of this process's segment back to the system.
  * Data in [addr, addr+bytes) is lost; its whole pages are zero when they are touched next. For
  * memory that an allocator on top of the segment has free: without this call a page that was
