@@ -100,8 +100,13 @@ int armci_domain_my_id(armci_domain_t domain)
 
 int armci_domain_glob_proc_id(armci_domain_t domain, int id, int local)
 {
+    const int of = checked("armci_domain_glob_proc_id", id);
+
     (void)domain;
-    return first_of[checked("armci_domain_glob_proc_id", id)] + local;
+    if (local < 0 || local >= first_of[of + 1] - first_of[of])
+        aq_armci_fatal("armci_domain_glob_proc_id: domain %d has no rank %d; it has %d", of, local,
+                       first_of[of + 1] - first_of[of]);
+    return first_of[of] + local;
 }
 
 int armci_domain_same_id(armci_domain_t domain, int proc)

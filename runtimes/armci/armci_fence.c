@@ -15,6 +15,7 @@
 #define PAUSE_SPINS  200  /* steps before a waiting rank yields its core at each step */
 #define PAUSE_YIELDS 2000 /* steps before it sleeps at each step */
 #define PAUSE_NS     50000
+#define PAUSE_SLEEPS 64 /* after so many it sleeps for twice as long */
 
 void aq_armci_mark(int proc)
 {
@@ -136,9 +137,16 @@ void aq_armci_give_way(void)
         sched_yield();
 }
 
+/* Who has waited for long sleeps for longer, unless other ranks need its polls. */
+static long sleep_of(unsigned step)
+{
+    const unsigned doublings = (step - PAUSE_YIELDS) / PAUSE_SLEEPS;
+
+    return PAUSE_NS << (aq_armci.must_poll ? 0 : doublings < 5 ? doublings : 5);
+}
+
 void aq_armci_pause(unsigned *step)
 {
-    const struct timespec interval = { 0, PAUSE_NS };
 
     if (aq_armci.started)
         gasnet_AMPoll();
@@ -146,7 +154,11 @@ void aq_armci_pause(unsigned *step)
         aq_armci_cpu_pause();
     else if (*step < PAUSE_YIELDS)
         sched_yield();
-    else
+    else {
+        const struct timespec interval = { 0, sleep_of(*step) };
+
+        aq_armci_mpi_step();
         nanosleep(&interval, NULL);
+    }
     ++*step;
 }

@@ -165,12 +165,24 @@ void aq_armci_on_gpc(gex_Token_t token, void *payload, size_t bytes)
     pthread_mutex_unlock(&mutex);
 }
 
+/* A function waits for something else, and is called again. */
+static void give_way(unsigned *probes)
+{
+    const struct timespec interval = { 0, 50000 };
+
+    if (++*probes < 16)
+        sched_yield();
+    else
+        nanosleep(&interval, NULL);
+}
+
 static void run(struct incoming *in, aq_gpc_fn_t function)
 {
     struct part part = in->head;
     char *result = calloc(1, padded(part.rhlen) + (size_t)part.rdlen + 1);
     char *data = in->bytes + padded(part.hlen), *rdata;
     int rhsize = part.rhlen, rdsize = part.rdlen, type = GPC_INIT;
+    unsigned probes = 0;
 
     if (result == NULL)
         aq_armci_fatal("a procedure call: no memory for a result of %d bytes",
@@ -178,8 +190,10 @@ static void run(struct incoming *in, aq_gpc_fn_t function)
     rdata = result + padded(part.rhlen);
     while (function(aq_armci.me, in->source, in->bytes, part.hlen, data, part.dlen, result,
                     part.rhlen, &rhsize, rdata, part.rdlen, &rdsize, type)
-           == GPC_PENDING)
+           == GPC_PENDING) {
         type = GPC_PROBE;
+        give_way(&probes);
+    }
     send_parts(in->source, AQ_ARMCI_HANDLE_GPC_REPLY, part, result, (size_t)part.rhlen, rdata,
                (size_t)part.rdlen);
     free(result);

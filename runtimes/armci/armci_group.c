@@ -76,6 +76,7 @@ void aq_armci_groups_end(void)
 {
     aq_armci_scopes_end();
     release(&world);
+    default_group = world;
 }
 
 /* Ends the job if a rank is not in the parent group, or is listed twice: members would wait for
@@ -133,10 +134,8 @@ void ARMCI_Group_free(ARMCI_Group *group)
         return;
     if (group->grp_to_abs == default_group.grp_to_abs)
         default_group = world;
-    if (group->comm != MPI_COMM_NULL) {
+    if (group->comm != MPI_COMM_NULL)
         aq_armci_scopes_remove(group->comm);
-        MPI_Comm_free(&group->comm);
-    }
     release(group);
 }
 

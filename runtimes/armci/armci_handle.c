@@ -34,12 +34,14 @@ struct request {
     bool collects; /* belongs to an aggregate handle */
     int nparts, capacity;
     struct part *parts;
+    int next_free;                /* the row that was free before it, or 0 */
     const armci_hdl_t *handle;    /* the handle that took the row */
     struct aq_armci_batch *batch; /* made when first needed */
 };
 
 static struct request *table; /* row 0 is the implicit handle's */
-static int rows;
+static int rows, used = 1;    /* rows that have been taken once */
+static int last_free;         /* the last row that was given back, or 0 */
 
 static struct request *row_at(int row)
 {
@@ -79,12 +81,11 @@ static struct request *find(const armci_hdl_t *handle)
 /* Gives the handle a row. */
 static struct request *take_row(armci_hdl_t *handle, bool collects)
 {
-    struct request *request;
-    int row = 1;
+    const int row = last_free != 0 ? last_free : used++;
+    struct request *request = row_at(row);
 
-    while (row < rows && table[row].is_live)
-        row++;
-    request = row_at(row);
+    if (row == last_free)
+        last_free = request->next_free;
     request->is_live = true;
     request->collects = collects;
     request->serial = request->serial == INT_MAX ? 1 : request->serial + 1;
@@ -117,11 +118,18 @@ static void finish(struct request *request)
         finish_parts(request, 0, request->nparts);
 }
 
+static void free_row(int row)
+{
+    table[row].is_live = false;
+    table[row].next_free = last_free;
+    last_free = row;
+}
+
 /* Frees the row, and makes the handle what it was before its first operation. */
 static void give_row(armci_hdl_t *handle, struct request *request)
 {
+    free_row(handle->request);
     *handle = (armci_hdl_t){ 0, request->collects ? AGGREGATE : 0 };
-    request->is_live = false;
 }
 
 static void start_collected(int row)
@@ -170,7 +178,8 @@ void aq_armci_complete_handles(void)
     for (int row = 0; row < rows; row++) {
         start_collected(row);
         finish(&table[row]);
-        table[row].is_live = false;
+        if (table[row].is_live)
+            free_row(row);
     }
 }
 

@@ -118,6 +118,10 @@ void aq_armci_check_target(const char *call, const void *remote, int proc);
 /* True if the job runs over MPI, or will when it starts. */
 bool aq_armci_is_over_mpi(void);
 
+/* Sets an environment variable, unless the user has, until the job ends: a later start may be over
+ * another conduit. */
+void aq_armci_set_default(const char *name, const char *value);
+
 static inline bool aq_armci_is_proc(int proc)
 {
     return proc >= 0 && proc < aq_armci.nproc;
@@ -400,6 +404,12 @@ int aq_armci_malloc(void *ptr_arr[], armci_size_t bytes, MPI_Comm comm, const in
 int aq_armci_free(void *ptr, MPI_Comm comm);
 void aq_armci_forget_memory(void); /* frees all allocations; for ARMCI_Finalize */
 
+/* Local memory (armci_local.c). any: the running job's segment has some. park and return: before
+ * and after the end of the job, which unmaps the segment. */
+bool aq_armci_local_any(void);
+void aq_armci_local_park(void);
+void aq_armci_local_return(void);
+
 /* The world of ARMCI; before ARMCI_Init that of MPI. */
 static inline MPI_Comm aq_armci_world_comm(void)
 {
@@ -415,9 +425,10 @@ void aq_armci_domains_start(void);
 void aq_armci_domains_end(void);
 
 /* Makes the scopes of the n ranks of comm, whose world ranks are members[]; collective over comm.
- * remove: before comm is freed. end: removes those of all groups. */
+ * remove: frees comm, too, unless it is the world's; false: comm is none of a group's, or of a
+ * group of an earlier start. end: the same for all groups. */
 void aq_armci_scopes_add(MPI_Comm comm, const int *members, int n);
-void aq_armci_scopes_remove(MPI_Comm comm);
+bool aq_armci_scopes_remove(MPI_Comm comm);
 void aq_armci_scopes_end(void);
 /* The communicator of a scope within comm, that of the world or of a group. MPI_COMM_NULL: the
  * caller is no member. */
@@ -435,6 +446,8 @@ bool aq_armci_gpc_is_function(void);
 
 /* MPI operations; while the rank waits it makes progress for other ranks. */
 void aq_armci_mpi_wait(MPI_Request *request);
+/* Lets MPI move the program's own messages, if the calling thread may call MPI. */
+void aq_armci_mpi_step(void);
 void aq_armci_mpi_barrier(MPI_Comm comm);
 /* A barrier of n ranks, of which the caller is members[self]. members has world ranks; no other
  * rank takes part. */

@@ -13,6 +13,7 @@
  */
 #include "armci_impl.h"
 #include "aqueduct_mpi.h"
+#include "gasnet_tools.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -109,8 +110,25 @@ bool aq_armci_is_over_mpi(void)
     return conduit != NULL && strcmp(conduit, "mpi") == 0;
 }
 
-/* Sets the environment variables that Aqueduct needs in an MPI program. Variables that the user has
- * set stay. */
+/* The variables that aq_armci_set_default() has set. */
+static const char *defaults[8];
+static int ndefaults;
+
+void aq_armci_set_default(const char *name, const char *value)
+{
+    if (getenv(name) != NULL || ndefaults == (int)(sizeof(defaults) / sizeof(defaults[0])))
+        return;
+    setenv(name, value, 1);
+    defaults[ndefaults++] = name;
+}
+
+static void unset_defaults(void)
+{
+    while (ndefaults > 0)
+        unsetenv(defaults[--ndefaults]);
+}
+
+/* Sets the environment variables that Aqueduct needs in an MPI program. */
 static void choose_settings(void)
 {
     static const struct {
@@ -125,22 +143,23 @@ static void choose_settings(void)
     /* A rank that has left main does not end the other ranks, which may still be in MPI calls or in
      * another part of the program. A job that fails ends as fast as any. */
     if (getenv("GASNET_EXITTIMEOUT") == NULL)
-        setenv("AQ_EXITTIMEOUT_ORDERLY", "86400", 0);
+        aq_armci_set_default("AQ_EXITTIMEOUT_ORDERLY", "86400");
     /* The segment is large, and most of it free. But a first transfer to memory needs its owner's
      * attention then, which is the service thread's. */
-    if (getenv("GASNET_PROGRESS_THREAD") == NULL)
-        setenv("AQ_IBV_REGISTER", "demand", 0);
-    setenv("GASNET_MPI_COALESCE", "0", 0); /* a put through a window needs no call of its target */
+    if (gasnett_getenv_yesno_withdefault("GASNET_PROGRESS_THREAD", 1))
+        aq_armci_set_default("AQ_IBV_REGISTER", "demand");
+    aq_armci_set_default("GASNET_MPI_COALESCE",
+                         "0"); /* a put through a window needs no call of its target */
     MPI_Query_thread(&level);
     if (aq_armci_is_over_mpi() && level < MPI_THREAD_MULTIPLE) {
         /* the service thread may not call MPI: targets make progress in their own calls only */
         for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
             if (levels[i].level == level)
-                setenv("GASNET_MPI_THREAD", levels[i].name, 0);
+                aq_armci_set_default("GASNET_MPI_THREAD", levels[i].name);
         return;
     }
     aq_armci.threads = true;
-    setenv("GASNET_PROGRESS_THREAD", "1", 0);
+    aq_armci_set_default("GASNET_PROGRESS_THREAD", "1");
 }
 
 static void register_handlers(gex_EP_t ep)
@@ -267,6 +286,14 @@ static gex_EP_t start_over(MPI_Comm comm)
     return ep;
 }
 
+/* A wait for another rank, in whatever call, goes on moving the messages of the program: the other
+ * one may wait for them. Over the mpi conduit Aqueduct's own calls of MPI do. */
+static void move_messages(void *unused)
+{
+    (void)unused;
+    aq_armci_mpi_step();
+}
+
 static void start_job(MPI_Comm comm)
 {
     choose_settings();
@@ -275,6 +302,8 @@ static void start_job(MPI_Comm comm)
     aq_armci.must_poll = gex_System_QueryHiddenAMConcurrencyLevel() == 0;
     attach_segment();
     find_peers();
+    if (!aq_armci_is_over_mpi())
+        aqueduct_progress(move_messages, NULL);
     gex_AD_Create(&aq_armci.ad_int, aq_armci.tm, GEX_DT_I32, GEX_OP_FADD | GEX_OP_SWAP, 0);
     gex_AD_Create(&aq_armci.ad_long, aq_armci.tm, GEX_DT_I64, GEX_OP_FADD | GEX_OP_SWAP, 0);
 }
@@ -297,8 +326,8 @@ static void start(MPI_Comm comm)
         return;
     check_launcher();
     if (is_other_job(comm))
-        refuse(comm, "over this conduit ARMCI can start again with the same ranks only; over "
-                     "GASNET_CONDUIT=smp, udp or mpi with any");
+        refuse(comm, "the program has started Aqueduct itself, or by a launcher of Aqueduct's, so "
+                     "that ARMCI can start with the ranks of that job only");
     if (!aq_armci.started)
         start_job(comm);
     MPI_Comm_dup(comm, &aq_armci.comm);
@@ -364,8 +393,11 @@ static void end_job(void)
 {
     if (!aqueduct_job_can_end())
         return;
+    aq_armci_local_park();
     if (aqueduct_job_end() != GASNET_OK)
         aq_armci_fatal("Aqueduct does not end");
+    aq_armci_local_return();
+    unset_defaults();
     aq_armci_heap_destroy(aq_armci.heap);
     free(aq_armci.peers);
     free(aq_armci.dirty);

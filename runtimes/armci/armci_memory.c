@@ -1,6 +1,6 @@
 /*
  * armci_memory.c - memory that other ranks reach: ARMCI_Malloc and the calls like it, and
- * ARMCI_Memget; local memory.
+ * ARMCI_Memget.
  *
  * Each rank allocates in its own segment, and an allgather exchanges the addresses. If one rank
  * fails, all ranks fail.
@@ -13,10 +13,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Bytes of freed local memory that stays: Global Arrays allocates a buffer of 24 MiB for each
- * product, and touches some of it. Pages that come and go cost more than a small product. */
-#define LOCAL_RESERVE ((size_t)32 << 20)
 
 /* What a rank contributes to the allgather. where is NULL if the rank asked for 0 bytes. */
 struct part {
@@ -98,7 +94,8 @@ int aq_armci_free(void *ptr, MPI_Comm comm)
 void aq_armci_forget_memory(void)
 {
     aq_armci_unnote_all();
-    aq_armci_heap_reset(aq_armci.heap);
+    if (!aq_armci_local_any()) /* else the heap goes with the job */
+        aq_armci_heap_reset(aq_armci.heap);
 }
 
 static void must_run(const char *call)
@@ -159,26 +156,6 @@ int ARMCI_Free_group(void *ptr, ARMCI_Group *group)
     return of->rank < 0 ? FAIL : aq_armci_free(ptr, of->comm);
 }
 
-/* --- local memory: also from the segment, which the network may have registered --- */
-
-void *PARMCI_Malloc_local(armci_size_t bytes)
-{
-    must_run("ARMCI_Malloc_local");
-    if (bytes < 0)
-        return NULL;
-    return aq_armci_heap_alloc(aq_armci.heap, bytes == 0 ? 1 : (size_t)bytes);
-}
-AQ_ARMCI_TWIN(Malloc_local);
-
-int PARMCI_Free_local(void *ptr)
-{
-    must_run("ARMCI_Free_local");
-    if (ptr == NULL)
-        return 0;
-    return aq_armci_heap_free(aq_armci.heap, ptr, LOCAL_RESERVE) == 0 ? 0 : FAIL;
-}
-AQ_ARMCI_TWIN(Free_local);
-
 /* --- memory that one rank allocates alone, described for other ranks --- */
 
 void PARMCI_Memget(size_t bytes, armci_meminfo_t *meminfo, int flag)
@@ -214,6 +191,7 @@ void ARMCI_Memdt(armci_meminfo_t *meminfo, long offset)
 
 void ARMCI_Memctl(armci_meminfo_t *meminfo)
 {
+    must_run("ARMCI_Memctl");
     if (meminfo->cpid == aq_armci.me && meminfo->addr != NULL)
         release(meminfo->addr);
     meminfo->addr = meminfo->armci_addr = NULL;

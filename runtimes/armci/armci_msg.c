@@ -77,6 +77,19 @@ void aq_armci_mpi_start(int level, int *argc, char ***argv)
     atexit(end_mpi);
 }
 
+void aq_armci_mpi_step(void)
+{
+    int level, may_call, found;
+
+    MPI_Finalized(&found);
+    if (found)
+        return;
+    MPI_Query_thread(&level);
+    MPI_Is_thread_main(&may_call);
+    if (level == MPI_THREAD_MULTIPLE || may_call)
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+}
+
 void aq_armci_mpi_wait(MPI_Request *request)
 {
     int is_done = 0;

@@ -25,9 +25,11 @@ struct armcix_mutex_hdl_s {
     void **
         parts; /* by world rank, the caller's addresses; NULL: the rank is no member of the group */
     int *counts;
-    MPI_Comm comm;
+    MPI_Comm comm; /* a duplicate of the group's, which may be freed first */
+    struct armcix_mutex_hdl_s *next;
 };
 
+static struct armcix_mutex_hdl_s *sets;    /* all of them */
 static struct armcix_mutex_hdl_s *the_set; /* of ARMCI_Create_mutexes */
 static struct armcix_mutex_hdl_s *gpc_set;
 /* The answer of the host to this rank's lock request, of which one is under way at a time; -1: none
@@ -160,7 +162,11 @@ static struct armcix_mutex_hdl_s *set_of(const ARMCI_Group *group, void **parts,
     }
     if (set == NULL || set->parts == NULL || set->counts == NULL)
         aq_armci_fatal("no memory for a set of mutexes");
-    set->comm = group->comm;
+    set->comm = aq_armci.comm;
+    if (group->comm != aq_armci.comm)
+        MPI_Comm_dup(group->comm, &set->comm);
+    set->next = sets;
+    sets = set;
     for (int i = 0; i < group->size; i++) {
         set->parts[group->grp_to_abs[i]] = parts[i];
         set->counts[group->grp_to_abs[i]] = counts[i];
@@ -194,12 +200,24 @@ static int create_set(int count, const ARMCI_Group *group, struct armcix_mutex_h
     return rc;
 }
 
-static void destroy_set(struct armcix_mutex_hdl_s *set)
+static void forget_set(struct armcix_mutex_hdl_s *set)
 {
-    aq_armci_free(set->parts[aq_armci.me], set->comm);
+    struct armcix_mutex_hdl_s **link = &sets;
+
+    while (*link != set)
+        link = &(*link)->next;
+    *link = set->next;
+    if (set->comm != aq_armci.comm)
+        MPI_Comm_free(&set->comm);
     free(set->parts);
     free(set->counts);
     free(set);
+}
+
+static void destroy_set(struct armcix_mutex_hdl_s *set)
+{
+    aq_armci_free(set->parts[aq_armci.me], set->comm);
+    forget_set(set);
 }
 
 /* The mutex is not free. A function of ARMCI_Gpc_exec, on a thread beside the program's, leaves the
@@ -383,10 +401,10 @@ void ARMCI_Gpc_unlock(int proc)
     unlock("ARMCI_Gpc_unlock", gpc_set, 0, proc);
 }
 
+/* After a barrier; their memory goes with the rest. */
 void aq_armci_mutexes_end(void)
 {
-    if (the_set != NULL)
-        PARMCI_Destroy_mutexes();
-    destroy_set(gpc_set);
-    gpc_set = NULL;
+    while (sets != NULL)
+        forget_set(sets);
+    the_set = gpc_set = NULL;
 }

@@ -40,6 +40,7 @@ static void sleep_for(struct aq_armci_mutex *mutex)
         slept = aq_armci_futex_wait(&mutex->turn, turn, slept && turn == last ? long_ns : WAKE_NS);
         last = turn;
         gasnet_AMPoll();
+        aq_armci_mpi_step();
     }
     mutex->woken = 0;
 }

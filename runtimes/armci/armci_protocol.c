@@ -103,16 +103,12 @@ static void apply(int which, long value)
     }
 }
 
-static bool has_set_chunk; /* GASNET_VIS_MAXCHUNK is of this file, not of the user */
-
 void aq_armci_protocol_prepare(void)
 {
     const char *strided = getenv("AQ_ARMCI_STRIDED");
 
-    has_set_chunk =
-        strided != NULL && strcmp(strided, "packed") == 0 && getenv("GASNET_VIS_MAXCHUNK") == NULL;
-    if (has_set_chunk)
-        setenv("GASNET_VIS_MAXCHUNK", "1G", 0);
+    if (strided != NULL && strcmp(strided, "packed") == 0)
+        aq_armci_set_default("GASNET_VIS_MAXCHUNK", "1G");
 }
 
 /* By the measurements of aq-bench: over conduits that send sections in messages, packing is faster
@@ -290,9 +286,6 @@ void aq_armci_protocol_end(void)
     if (aq_armci_protocol.stats)
         print_counters();
     memset(aq_armci_counters, 0, sizeof(aq_armci_counters));
-    if (has_set_chunk)
-        unsetenv("GASNET_VIS_MAXCHUNK"); /* a later start may have other settings */
-    has_set_chunk = false;
 }
 
 /* Returns the bytes of the chunk that begins at offset done. The first chunk is small, so that the

@@ -8,7 +8,7 @@
  * none of them waits for anything else while others are in MPI's calls.
  *
  * Owns      an entry for the world and for each group that the caller is a member of, by the
- *           group's communicator: copies of a group share it
+ *           group's communicator, which it frees: copies of a group share it
  * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -75,6 +75,8 @@ void aq_armci_scopes_add(MPI_Comm comm, const int *members, int n)
 
 static void free_scopes(struct scopes *scopes)
 {
+    if (scopes->of != aq_armci.comm)
+        MPI_Comm_free(&scopes->of);
     if (scopes->is_split) {
         MPI_Comm_free(&scopes->node);
         if (scopes->masters != MPI_COMM_NULL)
@@ -83,7 +85,7 @@ static void free_scopes(struct scopes *scopes)
     free(scopes);
 }
 
-void aq_armci_scopes_remove(MPI_Comm comm)
+bool aq_armci_scopes_remove(MPI_Comm comm)
 {
     for (struct scopes **link = &list; *link != NULL; link = &(*link)->next) {
         struct scopes *scopes = *link;
@@ -91,9 +93,10 @@ void aq_armci_scopes_remove(MPI_Comm comm)
         if (scopes->of == comm) {
             *link = scopes->next;
             free_scopes(scopes);
-            return;
+            return true;
         }
     }
+    return false;
 }
 
 void aq_armci_scopes_end(void)

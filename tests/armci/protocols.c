@@ -81,8 +81,11 @@ static void strided(char *local)
     ARMCI_Barrier();
 }
 
+/* Two transfers of 1000 segments: by two calls, or each segment by a call of its own. */
 static void aggregate(void)
 {
+    const char *way = getenv("AQ_ARMCI_AGGREGATE");
+    const long segments = ARMCIX_Counter("aggregated"), calls = ARMCIX_Counter("aggregate_calls");
     double values[1000], back[1000];
     armci_hdl_t handle;
 
@@ -98,6 +101,9 @@ static void aggregate(void)
         ARMCI_NbGet(peers + 24 * i, &back[i], sizeof(double), right, &handle);
     ARMCI_Wait(&handle);
     CHECK(memcmp(values, back, sizeof(values)) == 0, "aggregated doubles");
+    CHECK_EQ(ARMCIX_Counter("aggregated") - segments, 2000);
+    CHECK_EQ(ARMCIX_Counter("aggregate_calls") - calls,
+             way != NULL && strcmp(way, "single") == 0 ? 2000 : 2);
     ARMCI_Barrier();
 }
 

@@ -67,7 +67,7 @@ ends()
     [ $status = "$2" ] && grep -q "$3" "$work/run" && ! grep -q -E 'Sanitizer|runtime error' "$work/run"
 }
 
-for program in transfers handles memory sync messages programs accumulate protocols procedures locks parts edges twins ends; do
+for program in transfers handles memory sync messages programs accumulate protocols procedures locks parts edges twins remains turns ends; do
     check "$program builds" builds $program
 done
 heap_builds()
@@ -79,11 +79,12 @@ check "heap builds" heap_builds
 check "heap" "$work/heap"
 for conduit in smp udp; do
     check "transfers, $conduit" clean $conduit 2 transfers short
-    for program in handles memory sync messages programs edges twins; do
+    for program in handles memory sync messages programs edges twins remains; do
         check "$program, $conduit" clean $conduit 2 $program
     done
     check "accumulate, $conduit" clean $conduit 2 accumulate 20000
     check "procedures, $conduit" clean $conduit 2 procedures threads
+    check "threads in turns, $conduit" clean $conduit 2 turns threads
 done
 check "locks" clean smp 3 locks short
 shared=2

@@ -142,8 +142,7 @@ ARMCI_BOTH_(int, Init_args, (int *argc, char ***argv));
  * ARMCI_Init_mpi_comm - start ARMCI over the ranks of comm.
  * comm      duplicated; its ranks are the world of ARMCI
  * Context   collective over comm; a call while ARMCI runs does nothing
- * Returns   1, which Global Arrays takes for success. A conduit that cannot start over other ranks
- *           than the last time ends the job with a message (docs/armci.md, Limits)
+ * Returns   1, which Global Arrays takes for success
  */
 ARMCI_BOTH_(int, Init_mpi_comm, (MPI_Comm comm));
 
@@ -201,14 +200,14 @@ ARMCI_BOTH_(int, Free_memdev, (void *ptr));
 
 /**
  * ARMCI_Malloc_local - allocate memory for local addresses. The network may know it already, so
- * transfers from and to it can be faster than those of other memory.
+ * transfers from and to it can be faster than those of other memory. It outlives ARMCI_Finalize.
  * bytes     0 is taken for 1
  * Returns   the address, aligned to 64 bytes; NULL if no memory is left or bytes is negative
  */
 ARMCI_BOTH_(void *, Malloc_local, (armci_size_t bytes));
 
-/** ARMCI_Free_local - free memory of ARMCI_Malloc_local; NULL does nothing. Returns 0; FAIL if ptr
- * is not an allocation of the caller. */
+/** ARMCI_Free_local - free memory of ARMCI_Malloc_local, at any time; NULL does nothing. Returns 0;
+ * FAIL if ptr is not an allocation of the caller. */
 ARMCI_BOTH_(int, Free_local, (void *ptr));
 
 /**
