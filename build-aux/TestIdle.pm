@@ -55,14 +55,14 @@ sub watch_cores
 }
 
 # has_idle_core: true if cores were watched for long enough and half of one had nothing to do. Cores
-# are watched anew then, and from the first call.
+# are watched anew then, from the first call, and where nobody has asked for long.
 sub has_idle_core
 {
-    watch_cores() if !defined $since;
-    return 0 if time - $since < SECONDS;
+    my $watched = defined $since ? time - $since : 2 * SECONDS + 1;
+    return 0 if $watched < SECONDS;
     my $before = $stat;
     watch_cores();
-    return idle_cores($before, $stat, @cores) >= ENOUGH;
+    return $watched <= 2 * SECONDS && idle_cores($before, $stat, @cores) >= ENOUGH;
 }
 
 1;

@@ -406,11 +406,8 @@ static int aq_wait_spins_on(struct aq_waiter *waiter, bool replies_only)
 
     if (aq_job.oversubscribed || !aq_contention_yields_well())
         return AQ_STEP_ON;
-    if (idle % AQ_LOOK_STEPS == 0) {
+    if (idle % AQ_LOOK_STEPS == 0)
         aq_stall_look(waiter);
-        if (!replies_only)
-            (void)aq_progress_step(0);
-    }
     aq_cpu_relax();
     /* whoever else wants this core may have it */
     return idle % 32 == 0 ? (int)aq_wait_yield(replies_only) : 0;
@@ -478,8 +475,11 @@ static void aq_wait_asleep(struct aq_waiter *waiter, bool replies_only)
     if (AQ_UNLIKELY(aq_trace_is_on()))
         aq_trace_idle();
     limit = aq_wait_limit(waiter);
-    if (!replies_only) /* not while a handler waits */
-        limit = MIN(limit, aq_progress_step(aq_now_ns() - waiter->since));
+    if (!replies_only) { /* not while a handler waits */
+        const uint64_t due = aq_progress_sleep(aq_now_ns() - waiter->since);
+
+        limit = MIN(limit, due);
+    }
     began = aq_trace_begin(AQ_TRACE_SLEEP);
     aq_wait_sleep(waiter->wakeup, limit);
     aq_trace_end(AQ_TRACE_SLEEP, began, waiter->peer, 0);
@@ -550,6 +550,7 @@ void aq_wait_step(struct aq_waiter *waiter)
 {
     unsigned served = aq_poll_unnoted(); /* the wait as a whole is noted */
 
+    aq_progress_step();
     if (served == 0)
         served = aq_wait_idle(waiter, false);
     if (served == 0)

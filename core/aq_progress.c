@@ -4,14 +4,16 @@
  * Messages of MPI, for instance, move only while some thread of their process calls MPI. A rank
  * that waits here for a peer, which waits for such a message, would wait for ever.
  *
- * Promise   between two calls of the function a waiting thread sleeps no longer than
- *           AQ_PROGRESS_MAX_NS
+ * Promise   a thread that waits calls the function every AQ_PROGRESS_MIN_NS, after a second of
+ *           waiting less often, up to every AQ_PROGRESS_MAX_NS, whether messages arrive or not; for
+ *           the first time after AQ_PROGRESS_STEPS steps, or before it sleeps
  *
  * Source: Aqueduct's own; docs/aqueduct-h.md. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_progress.h"
 
 #include "base/aq_state.h"
+#include "base/aq_platform.h"
 #include "core/aq_job.h"
 #include "core/aq_service.h"
 
@@ -19,19 +21,46 @@
 
 #define AQ_PROGRESS_MIN_NS UINT64_C(5000000) /* needs no timer of its own, see aq_poll.c */
 #define AQ_PROGRESS_MAX_NS UINT64_C(20000000)
-#define AQ_PROGRESS_PART   64 /* of the time waited so far */
+#define AQ_PROGRESS_PART   200 /* of the time waited so far */
+#define AQ_PROGRESS_STEPS  64u /* of waits between looks at the clock */
 
 struct aq_progress aq_progress AQ_JOB_STATE;
 
-uint64_t aq_progress_call(uint64_t waited_ns)
+static _Thread_local struct {
+    uint32_t steps;
+    uint64_t called_ns;
+} aq_progress_thread;
+
+/* Returns in how many ns the function is due, after a call if it was due now. */
+static uint64_t aq_progress_call(uint64_t period_ns)
 {
-    if (aq_service_is_self())
+    uint64_t since_ns;
+
+    if (aq_progress.fn == NULL || aq_service_is_self())
         return UINT64_MAX;
+    since_ns = aq_now_ns() - aq_progress_thread.called_ns;
+    if (since_ns < period_ns)
+        return period_ns - since_ns;
     aq_progress.fn(aq_progress.arg);
-    return MIN(MAX(AQ_PROGRESS_MIN_NS, waited_ns / AQ_PROGRESS_PART), AQ_PROGRESS_MAX_NS);
+    aq_progress_thread.called_ns = aq_now_ns();
+    return period_ns;
+}
+
+void aq_progress_count(void)
+{
+    if (++aq_progress_thread.steps % AQ_PROGRESS_STEPS == 0)
+        (void)aq_progress_call(AQ_PROGRESS_MIN_NS);
+}
+
+uint64_t aq_progress_sleep(uint64_t waited_ns)
+{
+    const uint64_t part_ns = waited_ns / AQ_PROGRESS_PART;
+
+    return aq_progress_call(MIN(MAX(AQ_PROGRESS_MIN_NS, part_ns), AQ_PROGRESS_MAX_NS));
 }
 
 void aqueduct_progress(void (*fn)(void *arg), void *arg)
 {
+    aq_check_started(__func__);
     aq_progress = (struct aq_progress){ fn, arg };
 }

@@ -20,14 +20,16 @@ struct aq_progress {
 };
 extern struct aq_progress aq_progress;
 
-/* Calls the function; no other thread than one of the client's does. Returns how long a wait may
- * sleep then that has lasted for waited_ns. */
-uint64_t aq_progress_call(uint64_t waited_ns);
-
-/* The same; UINT64_MAX if there is no function. */
-static inline uint64_t aq_progress_step(uint64_t waited_ns)
+/* A waiting thread counts its steps, and calls the function when that is due. */
+void aq_progress_count(void);
+static inline void aq_progress_step(void)
 {
-    return AQ_LIKELY(aq_progress.fn == NULL) ? UINT64_MAX : aq_progress_call(waited_ns);
+    if (AQ_UNLIKELY(aq_progress.fn != NULL))
+        aq_progress_count();
 }
+
+/* Before a sleep in a wait that has lasted for waited_ns: calls the function if that is due.
+ * Returns in how many ns the next call is due; UINT64_MAX: never. */
+uint64_t aq_progress_sleep(uint64_t waited_ns);
 
 #endif

@@ -113,12 +113,12 @@ static inline AQ_UNUSED const char *aqueduct_job_conduit(void)
  * Messages of another library, of MPI for instance, may move only while a thread of their process
  * calls that library. A rank that waits here for a peer, which waits for such a message, would wait
  * for ever.
- * fn   called before a waiting thread sleeps for the first time, and then every 5 to 20 ms at
- *      most; it makes no call of this interface, and waits for nothing. NULL: none
+ * fn   called by a thread that waits, about every 5 ms, and every 20 ms in a wait that has lasted
+ *      for seconds; makes no call of this interface, and waits for nothing. NULL: none
  * arg  passed to fn
- * Context  between start and end of a job, no other thread is in the library; not in a handler. The
- *          job's end forgets fn. fn is called by client threads that wait in ordinary context, by
- *          several at the same time in par; the library's own threads and handlers do not call it
+ * Context  between start and end of a job, while no other thread of the client is in the library;
+ *          not in a handler. The job's end forgets fn. Client threads call fn that wait in ordinary
+ *          context, several at the same time in par; the library's own threads and handlers do not
  * Test: tests/conformance/test_wait_progress.c.
  */
 AQ_PUBLIC void aqueduct_progress(void (*fn)(void *arg), void *arg);

@@ -137,28 +137,32 @@ void aq_armci_give_way(void)
         sched_yield();
 }
 
-/* Who has waited for long sleeps for longer, unless other ranks need its polls. */
-static long sleep_of(unsigned step)
+static void pause_for(unsigned step, long sleep_ns)
 {
-    const unsigned doublings = (step - PAUSE_YIELDS) / PAUSE_SLEEPS;
+    const struct timespec interval = { 0, sleep_ns };
 
-    return PAUSE_NS << (aq_armci.must_poll ? 0 : doublings < 5 ? doublings : 5);
+    if (aq_armci.started)
+        gasnet_AMPoll();
+    if (step < PAUSE_SPINS) {
+        aq_armci_cpu_pause();
+    } else if (step < PAUSE_YIELDS) {
+        sched_yield();
+    } else {
+        aq_armci_mpi_step();
+        nanosleep(&interval, NULL);
+    }
 }
 
 void aq_armci_pause(unsigned *step)
 {
+    pause_for((*step)++, PAUSE_NS);
+}
 
-    if (aq_armci.started)
-        gasnet_AMPoll();
-    if (*step < PAUSE_SPINS)
-        aq_armci_cpu_pause();
-    else if (*step < PAUSE_YIELDS)
-        sched_yield();
-    else {
-        const struct timespec interval = { 0, sleep_of(*step) };
+/* Unless other ranks need the polls of this one. */
+void aq_armci_pause_long(unsigned *step)
+{
+    const unsigned slept = *step < PAUSE_YIELDS ? 0 : *step - PAUSE_YIELDS;
+    const unsigned doublings = slept / PAUSE_SLEEPS < 5 ? slept / PAUSE_SLEEPS : 5;
 
-        aq_armci_mpi_step();
-        nanosleep(&interval, NULL);
-    }
-    ++*step;
+    pause_for((*step)++, aq_armci.must_poll ? PAUSE_NS : PAUSE_NS << doublings);
 }

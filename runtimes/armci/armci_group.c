@@ -50,14 +50,19 @@ static void fill(ARMCI_Group *group, MPI_Comm comm, const int *members, int n)
     group->size = n;
 }
 
-static void release(ARMCI_Group *group)
+static void empty(ARMCI_Group *group)
 {
-    free(group->grp_to_abs);
-    free(group->abs_to_grp);
     group->grp_to_abs = group->abs_to_grp = NULL;
     group->comm = MPI_COMM_NULL;
     group->rank = -1;
     group->size = 0;
+}
+
+static void release(ARMCI_Group *group)
+{
+    free(group->grp_to_abs);
+    free(group->abs_to_grp);
+    empty(group);
 }
 
 void aq_armci_groups_start(void)
@@ -67,7 +72,7 @@ void aq_armci_groups_start(void)
     for (int p = 0; p < aq_armci.nproc; p++)
         members[p] = p;
     fill(&world, aq_armci.comm, members, aq_armci.nproc);
-    aq_armci_scopes_add(aq_armci.comm, members, aq_armci.nproc);
+    aq_armci_scopes_add(&world);
     default_group = world;
     free(members);
 }
@@ -120,7 +125,7 @@ void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *group_out,
     MPI_Group_free(&some);
     MPI_Group_free(&all);
     group_out->comm = comm;
-    aq_armci_scopes_add(comm, group_out->grp_to_abs, n);
+    aq_armci_scopes_add(group_out);
 }
 
 void ARMCI_Group_create(int n, int *pid_list, ARMCI_Group *group_out)
@@ -134,9 +139,12 @@ void ARMCI_Group_free(ARMCI_Group *group)
         return;
     if (group->grp_to_abs == default_group.grp_to_abs)
         default_group = world;
-    if (group->comm != MPI_COMM_NULL)
-        aq_armci_scopes_remove(group->comm);
-    release(group);
+    if (group->comm == MPI_COMM_NULL) {
+        release(group); /* the caller is no member */
+        return;
+    }
+    aq_armci_scopes_remove(group); /* ARMCI_Finalize has done that for groups of an earlier start */
+    empty(group);
 }
 
 int ARMCI_Group_rank(ARMCI_Group *group, int *rank)
@@ -189,7 +197,7 @@ static void from_comm(MPI_Comm comm, ARMCI_Group *group_out)
     members = table_of(n);
     aq_armci_mpi_allgather(&aq_armci.me, members, (int)sizeof(int), comm);
     fill(group_out, comm, members, n);
-    aq_armci_scopes_add(comm, members, n);
+    aq_armci_scopes_add(group_out);
     free(members);
 }
 

@@ -175,7 +175,7 @@ void aq_armci_attach_owned(armci_hdl_t *handle, int proc, void *owned)
 
 void aq_armci_complete_handles(void)
 {
-    for (int row = 0; row < rows; row++) {
+    for (int row = 0; row < used && row < rows; row++) {
         start_collected(row);
         finish(&table[row]);
         if (table[row].is_live)

@@ -17,6 +17,7 @@ struct block {
     size_t touched; /* free block: upper bound of its bytes whose pages are in memory */
     size_t extent;  /* free block: all of those are among so many first bytes */
     bool is_free;
+    bool is_retained;            /* by aq_armci_heap_reset() */
     struct block *below, *above; /* neighbours by address */
     struct block *prev, *next;   /* free: in its class; used: next in its chain of the table */
 };
@@ -205,7 +206,7 @@ void *aq_armci_heap_alloc(struct aq_armci_heap *heap, size_t bytes)
         return NULL;
     class_remove(heap, block);
     split(heap, block, size);
-    block->is_free = false;
+    block->is_free = block->is_retained = false;
     table_insert(heap, block);
     return block->addr;
 }
@@ -266,16 +267,36 @@ int aq_armci_heap_holds(const struct aq_armci_heap *heap, const void *ptr, size_
     return 0;
 }
 
+void aq_armci_heap_retain(struct aq_armci_heap *heap, void *ptr)
+{
+    struct block *block = *chain_of(heap, ptr);
+
+    while (block != NULL && block->addr != ptr)
+        block = block->next;
+    if (block != NULL)
+        block->is_retained = true;
+}
+
+void aq_armci_heap_each_retained(const struct aq_armci_heap *heap, void (*visit)(char *, size_t))
+{
+    for (const struct block *block = heap->first; block != NULL; block = block->above)
+        if (!block->is_free && block->is_retained)
+            visit(block->addr, block->size);
+}
+
+/* A free joins a block to its neighbours: the one below, if that is free, is what is left. */
 void aq_armci_heap_reset(struct aq_armci_heap *heap)
 {
     struct block *block = heap->first;
 
     while (block != NULL) {
-        if (block->is_free) {
+        struct block *left = block->below != NULL && block->below->is_free ? block->below : block;
+
+        if (block->is_free || block->is_retained) {
             block = block->above;
         } else {
             aq_armci_heap_free(heap, block->addr, 0);
-            block = heap->first; /* the free has joined blocks */
+            block = left->above;
         }
     }
 }

@@ -34,7 +34,11 @@ void *aq_armci_heap_alloc(struct aq_armci_heap *heap, size_t bytes);
 int aq_armci_heap_free(struct aq_armci_heap *heap, void *ptr, size_t keep);
 /* Returns 1 if [ptr, ptr+bytes) lies in one allocation, else 0. */
 int aq_armci_heap_holds(const struct aq_armci_heap *heap, const void *ptr, size_t bytes);
-/* Frees every allocation. */
+/* Marks an allocation: aq_armci_heap_reset() does not free it. */
+void aq_armci_heap_retain(struct aq_armci_heap *heap, void *ptr);
+/* Calls visit for every marked allocation, in the order of addresses. */
+void aq_armci_heap_each_retained(const struct aq_armci_heap *heap, void (*visit)(char *, size_t));
+/* Frees every allocation that is not marked. */
 void aq_armci_heap_reset(struct aq_armci_heap *heap);
 /* Returns the bytes in use, with the rounding of each allocation. */
 size_t aq_armci_heap_used(const struct aq_armci_heap *heap);

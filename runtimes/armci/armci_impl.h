@@ -103,6 +103,8 @@ struct aq_armci_job {
     unsigned quick;    /* calls that have looked at nothing but own memory, while must_poll */
     MPI_Comm comm;     /* the world of ARMCI; a duplicate of the program's communicator */
     MPI_Comm job_comm; /* another duplicate, for Aqueduct, as long as it runs */
+    MPI_Comm
+        silent; /* of this rank alone, without messages: a probe finds none, and moves others */
 };
 extern struct aq_armci_job aq_armci;
 
@@ -279,9 +281,11 @@ static inline bool aq_armci_copied_word(const void *src, void *dst, int bytes, i
     return true;
 }
 
-/* One step of waiting for a word that another process changes: polls; then spins, yields or sleeps,
- * by the number of steps. */
+/* One step of waiting for a word that another process changes, or for MPI: polls; then spins,
+ * yields or sleeps, by the number of steps. Long: sleeps become longer, which a transfer of MPI,
+ * one fragment at each call, would suffer from. */
 void aq_armci_pause(unsigned *step);
+void aq_armci_pause_long(unsigned *step);
 
 /* --- handles (armci_handle.c) --- */
 
@@ -402,11 +406,9 @@ static inline int aq_armci_source(gex_Token_t token)
 /* ARMCI_Malloc over the members of comm, whose world ranks are members[] (NULL: the world). */
 int aq_armci_malloc(void *ptr_arr[], armci_size_t bytes, MPI_Comm comm, const int *members, int n);
 int aq_armci_free(void *ptr, MPI_Comm comm);
-void aq_armci_forget_memory(void); /* frees all allocations; for ARMCI_Finalize */
+void aq_armci_forget_memory(void); /* frees all allocations but local ones; for ARMCI_Finalize */
 
-/* Local memory (armci_local.c). any: the running job's segment has some. park and return: before
- * and after the end of the job, which unmaps the segment. */
-bool aq_armci_local_any(void);
+/* Local memory (armci_local.c), before and after the end of the job, which unmaps the segment. */
 void aq_armci_local_park(void);
 void aq_armci_local_return(void);
 
@@ -424,11 +426,11 @@ const ARMCI_Group *aq_armci_group(const ARMCI_Group *group);
 void aq_armci_domains_start(void);
 void aq_armci_domains_end(void);
 
-/* Makes the scopes of the n ranks of comm, whose world ranks are members[]; collective over comm.
- * remove: frees comm, too, unless it is the world's; false: comm is none of a group's, or of a
- * group of an earlier start. end: the same for all groups. */
-void aq_armci_scopes_add(MPI_Comm comm, const int *members, int n);
-bool aq_armci_scopes_remove(MPI_Comm comm);
+/* Makes the scopes of a group of which the caller is a member; collective over its communicator.
+ * remove: frees the communicator and the tables of the group, too, unless it is the world; false:
+ * the group is of an earlier start. end: the same for all groups. */
+void aq_armci_scopes_add(const ARMCI_Group *group);
+bool aq_armci_scopes_remove(const ARMCI_Group *group);
 void aq_armci_scopes_end(void);
 /* The communicator of a scope within comm, that of the world or of a group. MPI_COMM_NULL: the
  * caller is no member. */

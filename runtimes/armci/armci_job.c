@@ -13,12 +13,12 @@
  */
 #include "armci_impl.h"
 #include "aqueduct_mpi.h"
-#include "gasnet_tools.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct aq_armci_job aq_armci;
 char *mp_group_name = (char *)"";
@@ -110,22 +110,44 @@ bool aq_armci_is_over_mpi(void)
     return conduit != NULL && strcmp(conduit, "mpi") == 0;
 }
 
-/* The variables that aq_armci_set_default() has set. */
-static const char *defaults[8];
+/* The variables that aq_armci_set_default() has set: constants. */
+static struct {
+    const char *name, *value;
+} defaults[8];
 static int ndefaults;
 
 void aq_armci_set_default(const char *name, const char *value)
 {
-    if (getenv(name) != NULL || ndefaults == (int)(sizeof(defaults) / sizeof(defaults[0])))
+    if (getenv(name) != NULL)
         return;
+    if (ndefaults == (int)(sizeof(defaults) / sizeof(defaults[0])))
+        aq_armci_fatal("too many settings: %s", name);
     setenv(name, value, 1);
-    defaults[ndefaults++] = name;
+    defaults[ndefaults].name = name;
+    defaults[ndefaults++].value = value;
 }
 
+/* What the program has set since stays. */
 static void unset_defaults(void)
 {
-    while (ndefaults > 0)
-        unsetenv(defaults[--ndefaults]);
+    while (ndefaults > 0) {
+        const char *name = defaults[--ndefaults].name, *now = getenv(name);
+
+        if (now != NULL && strcmp(now, defaults[ndefaults].value) == 0)
+            unsetenv(name);
+    }
+}
+
+/* A setting that Aqueduct takes for a no. */
+static bool is_off(const char *name)
+{
+    static const char *const no[] = { "0", "n", "no", "false", "off" };
+    const char *value = getenv(name);
+
+    for (size_t i = 0; value != NULL && i < sizeof(no) / sizeof(no[0]); i++)
+        if (strcasecmp(value, no[i]) == 0)
+            return true;
+    return false;
 }
 
 /* Sets the environment variables that Aqueduct needs in an MPI program. */
@@ -146,7 +168,7 @@ static void choose_settings(void)
         aq_armci_set_default("AQ_EXITTIMEOUT_ORDERLY", "86400");
     /* The segment is large, and most of it free. But a first transfer to memory needs its owner's
      * attention then, which is the service thread's. */
-    if (gasnett_getenv_yesno_withdefault("GASNET_PROGRESS_THREAD", 1))
+    if (!is_off("GASNET_PROGRESS_THREAD"))
         aq_armci_set_default("AQ_IBV_REGISTER", "demand");
     aq_armci_set_default("GASNET_MPI_COALESCE",
                          "0"); /* a put through a window needs no call of its target */
@@ -277,6 +299,7 @@ static gex_EP_t start_over(MPI_Comm comm)
     gex_EP_t ep;
 
     MPI_Comm_dup(comm, &aq_armci.job_comm);
+    MPI_Comm_dup(MPI_COMM_SELF, &aq_armci.silent);
     aqueduct_mpi_group(&aq_armci.job_comm, &group);
     if (aqueduct_job_start(&group, NULL, &client, &ep, &aq_armci.tm, "ARMCI", 0) != GASNET_OK)
         aq_armci_fatal("Aqueduct does not start");
@@ -396,13 +419,14 @@ static void end_job(void)
     aq_armci_local_park();
     if (aqueduct_job_end() != GASNET_OK)
         aq_armci_fatal("Aqueduct does not end");
-    aq_armci_local_return();
-    unset_defaults();
     aq_armci_heap_destroy(aq_armci.heap);
     free(aq_armci.peers);
     free(aq_armci.dirty);
     MPI_Comm_free(&aq_armci.job_comm);
+    MPI_Comm_free(&aq_armci.silent);
     memset(&aq_armci, 0, sizeof(aq_armci));
+    unset_defaults();
+    aq_armci_local_return();
 }
 
 int PARMCI_Finalize(void)

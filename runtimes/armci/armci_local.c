@@ -4,9 +4,12 @@
  *
  * Such memory outlives ARMCI, as memory of malloc would: Global Arrays keeps its stack and heap in
  * it over ARMCI_Finalize and the next ARMCI_Init. The job's end unmaps the segment. So the pages of
- * allocations that remain are mapped elsewhere meanwhile, and afterwards where they were.
+ * what remains are mapped a second time before the end, or copied, and moved to where they were
+ * afterwards. The segment itself stays as it is: a hole in it could be taken by another mapping,
+ * which the end would unmap.
  *
- * Owns      a list of the allocations, and the ranges of pages that a job left
+ * Owns      the allocations that have outlived their jobs, and their ranges of pages; the heap of
+ *           the segment has those of the running job, with a mark
  * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -17,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /* Bytes of freed local memory that stays: Global Arrays allocates a buffer of 24 MiB for each
  * product, and touches some of it. Pages that come and go cost more than a small product. */
@@ -25,48 +27,32 @@
 
 /* Pages of allocations that have outlived their job. */
 struct range {
-    char *base;
-    size_t bytes;
-    char *parked; /* where they are mapped while the job ends */
+    struct range *next; /* in parked */
+    char *base, *end;
+    char *second; /* where they are mapped while the job ends */
     int users;    /* allocations in it */
 };
 
 struct allocation {
     struct allocation *next;
     char *base;
-    size_t bytes;
-    struct range *range; /* NULL: it is of the running job's heap */
+    struct range *range;
 };
 
-static struct allocation *list;
-
-static uintptr_t page_below(const char *at)
-{
-    return (uintptr_t)at & ~(uintptr_t)(GASNET_PAGESIZE - 1);
-}
-
-static uintptr_t page_above(const char *at)
-{
-    return page_below(at + GASNET_PAGESIZE - 1);
-}
+static struct allocation *remaining;
+static struct range *parked; /* while the job ends, the last one first */
 
 void *PARMCI_Malloc_local(armci_size_t bytes)
 {
-    struct allocation *new;
+    void *ptr;
 
     aq_armci_check_proc("ARMCI_Malloc_local", 0);
-    if (bytes < 0 || (new = malloc(sizeof(*new))) == NULL)
+    if (bytes < 0)
         return NULL;
-    new->bytes = bytes == 0 ? 1 : (size_t)bytes;
-    new->base = aq_armci_heap_alloc(aq_armci.heap, new->bytes);
-    if (new->base == NULL) {
-        free(new);
-        return NULL;
-    }
-    new->range = NULL;
-    new->next = list;
-    list = new;
-    return new->base;
+    ptr = aq_armci_heap_alloc(aq_armci.heap, bytes == 0 ? 1 : (size_t)bytes);
+    if (ptr != NULL)
+        aq_armci_heap_retain(aq_armci.heap, ptr);
+    return ptr;
 }
 AQ_ARMCI_TWIN(Malloc_local);
 
@@ -74,128 +60,115 @@ static void leave_range(struct range *range)
 {
     if (--range->users > 0)
         return;
-    munmap(range->base, range->bytes);
+    munmap(range->base, (size_t)(range->end - range->base));
     free(range);
 }
 
-int PARMCI_Free_local(void *ptr)
+static int free_remaining(const void *ptr)
 {
-    struct allocation **link = &list, *found;
+    struct allocation **link = &remaining, *found;
 
-    if (ptr == NULL)
-        return 0;
     while (*link != NULL && (*link)->base != ptr)
         link = &(*link)->next;
     found = *link;
     if (found == NULL)
         return FAIL;
     *link = found->next;
-    if (found->range != NULL)
-        leave_range(found->range);
-    else
-        aq_armci_heap_free(aq_armci.heap, ptr, LOCAL_RESERVE);
+    leave_range(found->range);
     free(found);
     return 0;
 }
-AQ_ARMCI_TWIN(Free_local);
 
-bool aq_armci_local_any(void)
+int PARMCI_Free_local(void *ptr)
 {
-    for (const struct allocation *at = list; at != NULL; at = at->next)
-        if (at->range == NULL)
-            return true;
-    return false;
+    if (ptr == NULL)
+        return 0;
+    if (aq_armci.heap != NULL && aq_armci_heap_free(aq_armci.heap, ptr, LOCAL_RESERVE) == 0)
+        return 0;
+    return free_remaining(ptr);
 }
+AQ_ARMCI_TWIN(Free_local);
 
 /* --- the end of a job --- */
 
-static int by_address(const void *left, const void *right)
+static char *page_below(const char *at)
 {
-    const struct allocation *a = *(struct allocation *const *)left,
-                            *b = *(struct allocation *const *)right;
-
-    return (a->base > b->base) - (a->base < b->base);
+    return (char *)((uintptr_t)at & ~(uintptr_t)(GASNET_PAGESIZE - 1));
 }
 
-/* Returns the allocations of the running job in the order of their addresses, and how many. */
-static struct allocation **sorted(size_t *count_out)
+static char *page_above(const char *at)
 {
-    struct allocation **all;
-    size_t count = 0;
-
-    for (struct allocation *at = list; at != NULL; at = at->next)
-        count += at->range == NULL;
-    all = malloc((count + 1) * sizeof(struct allocation *));
-    if (all == NULL)
-        aq_armci_fatal("ARMCI_Finalize: no memory for a list of %zu local allocations", count);
-    count = 0;
-    for (struct allocation *at = list; at != NULL; at = at->next)
-        if (at->range == NULL)
-            all[count++] = at;
-    qsort(all, count, sizeof(struct allocation *), by_address);
-    *count_out = count;
-    return all;
+    return page_below(at + GASNET_PAGESIZE - 1);
 }
 
-/* Moves pages to another address, where nothing is mapped or what is mapped may go. */
-static void move_pages(char *from, char *to, size_t bytes)
+/* Notes an allocation, whose pages join those of the one before if they touch. */
+static void note(char *ptr, size_t bytes)
 {
-    if (mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED)
-        aq_armci_fatal("ARMCI_Finalize: local memory cannot be kept: %s", strerror(errno));
-}
+    struct allocation *new = malloc(sizeof(*new));
+    char *base = page_below(ptr), *end = page_above(ptr + bytes);
 
-static char *reserve(char *where, size_t bytes, int flags)
-{
-    char *got =
-        mmap(where, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+    if (parked == NULL || base > parked->end) {
+        struct range *range = calloc(1, sizeof(*range));
 
-    if (got == MAP_FAILED || (where != NULL && got != where))
-        aq_armci_fatal("ARMCI_Finalize: no addresses for local memory: %s", strerror(errno));
-    return got;
-}
-
-static struct range *park(uintptr_t base, uintptr_t end)
-{
-    struct range *range = calloc(1, sizeof(*range));
-
-    if (range == NULL)
+        if (range == NULL)
+            aq_armci_fatal("ARMCI_Finalize: no memory for what is known about local memory");
+        *range = (struct range){ .next = parked, .base = base };
+        parked = range;
+    }
+    if (new == NULL)
         aq_armci_fatal("ARMCI_Finalize: no memory for what is known about local memory");
-    range->base = (char *)base;
-    range->bytes = end - base;
-    range->parked = reserve(NULL, range->bytes, 0);
-    move_pages(range->base, range->parked, range->bytes);
-    return range;
+    parked->end = end;
+    parked->users++;
+    *new = (struct allocation){ remaining, ptr, parked };
+    remaining = new;
+}
+
+/* Maps shared pages a second time (a size of 0 asks for that). What cannot be mapped so, huge pages
+ * for instance, is copied. */
+static char *second_of(char *base, size_t bytes)
+{
+    char *second = mremap(base, 0, bytes, MREMAP_MAYMOVE);
+
+    if (second != MAP_FAILED) {
+        madvise(second, bytes, MADV_DOFORK);
+        return second;
+    }
+    second = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                  -1, 0);
+    if (second == MAP_FAILED)
+        aq_armci_fatal("ARMCI_Finalize: %zu bytes of local memory cannot be kept: %s", bytes,
+                       strerror(errno));
+    memcpy(second, base, bytes);
+    return second;
 }
 
 void aq_armci_local_park(void)
 {
-    size_t count;
-    struct allocation **all = sorted(&count);
+    aq_armci_heap_each_retained(aq_armci.heap, note);
+    for (struct range *range = parked; range != NULL; range = range->next)
+        range->second = second_of(range->base, (size_t)(range->end - range->base));
+}
 
-    for (size_t first = 0, next; first < count; first = next) {
-        uintptr_t end = page_above(all[first]->base + all[first]->bytes);
-        struct range *range;
+/* The addresses are reserved first: they may not be those of another mapping. */
+static void move_back(struct range *range)
+{
+    const size_t bytes = (size_t)(range->end - range->base);
+    char *got = mmap(range->base, bytes, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 
-        for (next = first + 1; next < count && page_below(all[next]->base) <= end; next++)
-            end = page_above(all[next]->base + all[next]->bytes);
-        range = park(page_below(all[first]->base), end);
-        for (size_t i = first; i < next; i++) {
-            all[i]->range = range;
-            range->users++;
-        }
-    }
-    free(all);
+    if (got != range->base
+        || mremap(range->second, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, range->base)
+               != range->base)
+        aq_armci_fatal("ARMCI_Finalize: %zu bytes of local memory cannot be kept: %s", bytes,
+                       strerror(errno));
 }
 
 void aq_armci_local_return(void)
 {
-    for (const struct allocation *at = list; at != NULL; at = at->next) {
-        struct range *range = at->range;
+    while (parked != NULL) {
+        struct range *range = parked;
 
-        if (range == NULL || range->parked == NULL)
-            continue;
-        reserve(range->base, range->bytes, MAP_FIXED_NOREPLACE);
-        move_pages(range->parked, range->base, range->bytes);
-        range->parked = NULL;
+        parked = range->next;
+        move_back(range);
     }
 }

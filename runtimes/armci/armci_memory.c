@@ -94,8 +94,7 @@ int aq_armci_free(void *ptr, MPI_Comm comm)
 void aq_armci_forget_memory(void)
 {
     aq_armci_unnote_all();
-    if (!aq_armci_local_any()) /* else the heap goes with the job */
-        aq_armci_heap_reset(aq_armci.heap);
+    aq_armci_heap_reset(aq_armci.heap);
 }
 
 static void must_run(const char *call)

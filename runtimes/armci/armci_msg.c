@@ -82,12 +82,13 @@ void aq_armci_mpi_step(void)
     int level, may_call, found;
 
     MPI_Finalized(&found);
-    if (found)
+    if (found || !aq_armci.started)
         return;
     MPI_Query_thread(&level);
     MPI_Is_thread_main(&may_call);
-    if (level == MPI_THREAD_MULTIPLE || may_call)
-        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+    may_call = level == MPI_THREAD_MULTIPLE || (level <= MPI_THREAD_FUNNELED && may_call);
+    if (may_call)
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, aq_armci.silent, &found, MPI_STATUS_IGNORE);
 }
 
 void aq_armci_mpi_wait(MPI_Request *request)

@@ -42,7 +42,7 @@ int parmci_notify_wait(int proc, int *pval)
     aq_armci_serve();
     /* acquire: pairs with the release, or the put, of the notification */
     while ((seen = atomic_load_explicit(count, memory_order_acquire)) < peer->notify_waited)
-        aq_armci_pause(&step);
+        aq_armci_pause_long(&step);
     if (pval != NULL)
         *pval = (int)peer->notify_waited;
     return (int)seen;

@@ -8,7 +8,8 @@
  * none of them waits for anything else while others are in MPI's calls.
  *
  * Owns      an entry for the world and for each group that the caller is a member of, by the
- *           group's communicator, which it frees: copies of a group share it
+ *           group's communicator, which it frees together with the group's tables: copies of a
+ *           group share them
  * Threads   the program's
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -19,7 +20,9 @@
 
 struct scopes {
     struct scopes *next;
-    MPI_Comm of;      /* the group's */
+    MPI_Comm of;     /* the group's */
+    int *grp_to_abs; /* the group's, and its own unless it is the world's */
+    int *abs_to_grp;
     MPI_Comm node;    /* those of the caller's domain */
     MPI_Comm masters; /* the first of each domain; MPI_COMM_NULL: the caller is none */
     bool is_split;    /* node and masters are communicators of their own */
@@ -48,16 +51,20 @@ static int count_domains(const int *members, int n, bool *first_out)
     return domains;
 }
 
-void aq_armci_scopes_add(MPI_Comm comm, const int *members, int n)
+void aq_armci_scopes_add(const ARMCI_Group *group)
 {
+    const MPI_Comm comm = group->comm;
+    const int n = group->size;
     struct scopes *scopes = calloc(1, sizeof(*scopes));
     bool is_first = false;
     int domains;
 
     if (scopes == NULL)
         aq_armci_fatal("no memory for the scopes of a group of %d", n);
-    domains = count_domains(members, n, &is_first);
+    domains = count_domains(group->grp_to_abs, n, &is_first);
     scopes->of = comm;
+    scopes->grp_to_abs = group->grp_to_abs;
+    scopes->abs_to_grp = group->abs_to_grp;
     if (domains == 1) {
         scopes->node = comm;
         scopes->masters = is_first ? MPI_COMM_SELF : MPI_COMM_NULL;
@@ -75,8 +82,11 @@ void aq_armci_scopes_add(MPI_Comm comm, const int *members, int n)
 
 static void free_scopes(struct scopes *scopes)
 {
-    if (scopes->of != aq_armci.comm)
+    if (scopes->of != aq_armci.comm) {
         MPI_Comm_free(&scopes->of);
+        free(scopes->grp_to_abs);
+        free(scopes->abs_to_grp);
+    }
     if (scopes->is_split) {
         MPI_Comm_free(&scopes->node);
         if (scopes->masters != MPI_COMM_NULL)
@@ -85,12 +95,13 @@ static void free_scopes(struct scopes *scopes)
     free(scopes);
 }
 
-bool aq_armci_scopes_remove(MPI_Comm comm)
+/* MPI may give a communicator the handle of one that was freed: the table tells groups apart. */
+bool aq_armci_scopes_remove(const ARMCI_Group *group)
 {
     for (struct scopes **link = &list; *link != NULL; link = &(*link)->next) {
         struct scopes *scopes = *link;
 
-        if (scopes->of == comm) {
+        if (scopes->of == group->comm && scopes->grp_to_abs == group->grp_to_abs) {
             *link = scopes->next;
             free_scopes(scopes);
             return true;
@@ -101,8 +112,12 @@ bool aq_armci_scopes_remove(MPI_Comm comm)
 
 void aq_armci_scopes_end(void)
 {
-    while (list != NULL)
-        aq_armci_scopes_remove(list->of);
+    while (list != NULL) {
+        struct scopes *scopes = list;
+
+        list = scopes->next;
+        free_scopes(scopes);
+    }
 }
 
 MPI_Comm aq_armci_scope_comm(int scope, MPI_Comm comm)

@@ -63,6 +63,38 @@ static int keeps(void)
     return wrong;
 }
 
+static char *last_retained;
+static int nretained, out_of_order;
+
+static void count_retained(char *block, size_t bytes)
+{
+    nretained++;
+    out_of_order += block <= last_retained || bytes == 0;
+    last_retained = block;
+}
+
+/* A reset leaves the blocks that are marked, and makes one free block of what is between two. */
+static int resets(struct aq_armci_heap *heap)
+{
+    int wrong = 0, marked = 0;
+
+    for (int i = 0; i < MANY; i++)
+        if (blocks[i] != NULL && i % 3 == 0) {
+            aq_armci_heap_retain(heap, blocks[i]);
+            marked++;
+        }
+    aq_armci_heap_reset(heap);
+    aq_armci_heap_each_retained(heap, count_retained);
+    wrong += marked == 0 || nretained != marked || out_of_order != 0;
+    for (int i = 0; i < MANY; i++)
+        if (blocks[i] != NULL && i % 3 == 0)
+            wrong += !is_intact(i) || aq_armci_heap_free(heap, blocks[i], 0) != 0;
+        else if (blocks[i] != NULL)
+            wrong += aq_armci_heap_free(heap, blocks[i], 0) != -1;
+    aq_armci_heap_reset(heap);
+    return wrong;
+}
+
 int main(void)
 {
     char *base = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -90,9 +122,11 @@ int main(void)
         memset(blocks[i], i, sizes[i]);
     }
     for (int i = 0; i < MANY; i++)
-        if (blocks[i] != NULL && i % 2 == 0)
+        if (blocks[i] != NULL && i % 2 == 0) {
             wrong += !is_intact(i) || aq_armci_heap_free(heap, blocks[i], 0) != 0;
-    aq_armci_heap_reset(heap);
+            blocks[i] = NULL;
+        }
+    wrong += resets(heap);
     wrong += aq_armci_heap_used(heap) != 0 || aq_armci_heap_free(heap, base, 0) != -1;
     wrong +=
         aq_armci_heap_alloc(heap, BYTES + 1) != NULL || aq_armci_heap_alloc(heap, BYTES) != base;

@@ -5,10 +5,15 @@
  */
 #include "armci_test.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+
 #include "armcix.h"
 
 #define BLOCKS 5
-#define WORDS  10000
+#define WORDS  1200000 /* as many in the first block, less in each next one */
 
 static long *block[BLOCKS];
 static int freed; /* communicators of groups, counted by MPI */
@@ -21,28 +26,65 @@ static int on_free(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+static int words_of(int b)
+{
+    return WORDS / (b + 1);
+}
+
 static long content(int b, int i)
 {
-    return (long)me * 1000000 + b * WORDS + i;
+    return (long)me * 100000000 + b * WORDS + i;
 }
 
 static void check_block(int b)
 {
     int wrong = 0;
 
-    for (int i = 0; i < WORDS; i++)
+    for (int i = 0; i < words_of(b); i++)
         wrong += block[b][i] != content(b, i);
     CHECK_EQ(wrong, 0);
 }
 
+/* Between the blocks is what goes. */
 static void make_blocks(void)
 {
+    static void *base[1024];
+
     for (int b = 0; b < BLOCKS; b++) {
-        block[b] = ARMCI_Malloc_local(WORDS * sizeof(long));
-        for (int i = 0; i < WORDS; i++)
+        block[b] = ARMCI_Malloc_local(words_of(b) * sizeof(long));
+        for (int i = 0; i < words_of(b); i++)
             block[b][i] = content(b, i);
+        ARMCI_Malloc(base, WORDS * sizeof(long));
+        memset(base[me], -1, WORDS * sizeof(long));
     }
     CHECK_EQ(ARMCI_Free_local(block[2]), 0);
+}
+
+/* Maps and unmaps memory while ARMCI ends: its mappings stay what they are. */
+static atomic_bool is_over;
+
+static void *map_meanwhile(void *unused)
+{
+    static char *maps[64];
+    const size_t bytes = 8 << 20;
+    unsigned seed = 1;
+
+    while (!atomic_load(&is_over)) {
+        char **map = &maps[test_random(&seed, 64)];
+
+        if (*map != NULL) {
+            CHECK_EQ(**map, 7);
+            munmap(*map, bytes);
+        }
+        *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        **map = 7;
+    }
+    for (int i = 0; i < 64; i++)
+        if (maps[i] != NULL) {
+            CHECK_EQ(*maps[i], 7);
+            munmap(maps[i], bytes);
+        }
+    return unused;
 }
 
 /* A group that is not freed, as Global Arrays leaves one, and mutexes of a group that is. */
@@ -76,10 +118,10 @@ static void use_blocks(void)
     long *new;
 
     ARMCI_Malloc(base, WORDS * sizeof(long));
-    ARMCI_Put(block[0], base[next], WORDS * sizeof(long), next);
+    ARMCI_Put(block[0], base[next], words_of(1) * sizeof(long), next);
     ARMCI_Barrier();
-    ARMCI_Get(base[next], block[1], WORDS * sizeof(long), next);
-    CHECK_EQ(memcmp(block[0], block[1], WORDS * sizeof(long)), 0);
+    ARMCI_Get(base[next], block[1], words_of(1) * sizeof(long), next);
+    CHECK_EQ(memcmp(block[0], block[1], words_of(1) * sizeof(long)), 0);
     new = ARMCI_Malloc_local(WORDS * sizeof(long));
     memset(new, 0, WORDS * sizeof(long));
     check_block(0);
@@ -96,13 +138,17 @@ int main(int argc, char **argv)
 {
     ARMCI_Group left;
     const int had = getenv("GASNET_PROGRESS_THREAD") != NULL;
+    pthread_t thread;
     int none;
 
     test_start(&argc, &argv);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &keyval, NULL);
     make_blocks();
     make_groups(&left);
+    pthread_create(&thread, NULL, map_meanwhile, NULL);
     ARMCI_Finalize();
+    atomic_store(&is_over, true);
+    pthread_join(thread, NULL);
     CHECK_EQ(freed, 1);
     CHECK_EQ(getenv("GASNET_PROGRESS_THREAD") != NULL, had);
     ARMCI_Group_free(&left); /* nothing more */

@@ -111,6 +111,7 @@ for conduit in smp udp mpi; do
     check "threads in turns, $conduit" right $conduit 3 ./turns threads
 done
 builds remains
+check "what outlives ARMCI, 1 rank" right smp 1 ./remains
 for conduit in smp udp mpi; do
     check "what outlives ARMCI, $conduit" right $conduit 3 ./remains
 done

@@ -1,7 +1,8 @@
 /*
  * test_wait_progress.c - threads that wait call the function of aqueduct_progress(), in each wait
- * mode, for a barrier and for a condition of the client's; handlers do not, and nobody does once it
- * is taken back.
+ * mode, for a barrier and for a condition of the client's, while messages arrive and while none
+ * does, and not much more often than every 5 ms. The service thread does not call it, and nobody
+ * does once it is taken back.
  * Ranks 2+. Conduits all. Source docs/aqueduct-h.md.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -10,22 +11,21 @@
 #include "aqueduct.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
 
-enum { H_GO = AQ_TEST_FREE, H_DONE };
+enum { H_GO = AQ_TEST_FREE, H_DONE, H_NOISE };
 
-#define AWAY_MS 300 /* a wait as long as this */
-#define FEWEST  3   /* calls in it, on a machine whose cores are busy */
+#define AWAY_MS 300   /* a wait as long as this */
+#define FEWEST  3     /* calls in it, on a machine whose cores are busy */
+#define APART   0.005 /* seconds between two calls of a thread, at least */
 
 static aq_test_count_t goes, dones, calls, wrong;
-static _Thread_local int handling;
 static pthread_t client;
 
 static void on_go(gex_Token_t token)
 {
-    handling++;
     gex_AM_ReplyShort0(token, H_DONE, 0);
-    handling--;
     atomic_fetch_add(&goes, 1);
 }
 
@@ -35,9 +35,14 @@ static void on_done(gex_Token_t token)
     atomic_fetch_add(&dones, 1);
 }
 
+static void on_noise(gex_Token_t token)
+{
+    (void)token;
+}
+
 static void move(void *arg)
 {
-    if (arg != &calls || handling != 0 || !pthread_equal(pthread_self(), client))
+    if (arg != &calls || !pthread_equal(pthread_self(), client))
         atomic_fetch_add(&wrong, 1);
     atomic_fetch_add(&calls, 1);
 }
@@ -56,16 +61,17 @@ static void stay_away(void)
         nanosleep(&away, NULL);
 }
 
-/* Ranks wait for the last one: in a barrier, or for its message. */
-static void await(bool by_message)
+static void in_barrier(void)
+{
+    stay_away();
+    gex_Event_Wait(gex_Coll_BarrierNB(aq_test_tm, 0));
+}
+
+static void for_message(void)
 {
     static int times;
 
     stay_away();
-    if (!by_message) {
-        gex_Event_Wait(gex_Coll_BarrierNB(aq_test_tm, 0));
-        return;
-    }
     times++;
     if (is_last()) {
         for (gex_Rank_t r = 0; r + 1 < aq_test_n; r++)
@@ -76,20 +82,31 @@ static void await(bool by_message)
     }
 }
 
-/* A rank that waits calls the function; of the last one nothing is known. */
-static void check_mode(const char *in_barrier, const char *by_message, int mode)
+/* The last rank sends while it is away: the others always have something to serve. */
+static void amid_messages(void)
 {
-    const char *const names[] = { in_barrier, by_message };
+    const double began = aq_test_clock();
 
+    while (is_last() && aq_test_clock() - began < AWAY_MS / 1000.0)
+        for (gex_Rank_t r = 0; r + 1 < aq_test_n; r++)
+            gex_AM_RequestShort0(aq_test_tm, r, H_NOISE, 0);
+    gex_Event_Wait(gex_Coll_BarrierNB(aq_test_tm, 0));
+}
+
+/* A rank that waits calls the function; the last one does not wait for long. */
+static void check(const char *name, int mode, void (*await)(void))
+{
+    const int before = (int)atomic_load(&calls);
+    const double began = aq_test_clock();
+    int seen;
+
+    rule(name);
     gasnet_set_waitmode(mode);
-    for (int i = 0; i < 2; i++) {
-        const int before = (int)atomic_load(&calls);
-
-        rule(names[i]);
-        await(i == 1);
-        AQ_CHECK(is_last() || (int)atomic_load(&calls) - before >= FEWEST);
-        aq_test_barrier();
-    }
+    await();
+    seen = (int)atomic_load(&calls) - before;
+    AQ_CHECK(is_last() || seen >= FEWEST);
+    AQ_CHECK(seen <= (aq_test_clock() - began) / APART + 2);
+    aq_test_barrier();
 }
 
 int main(int argc, char **argv)
@@ -97,26 +114,37 @@ int main(int argc, char **argv)
     gex_AM_Entry_t table[] = {
         AQ_ENTRY(H_GO, on_go, AQ_SQ, 0),
         AQ_ENTRY(H_DONE, on_done, AQ_SP, 0),
+        AQ_ENTRY(H_NOISE, on_noise, AQ_SQ, 0),
     };
+    const char *ranks = getenv("AQ_TEST_RANKS");
     int before;
 
+#if GASNET_PAR
+    if (ranks != NULL && atoi(ranks) % 2 != 0)
+        setenv("GASNET_PROGRESS_THREAD", "1", 1);
+#else
+    (void)ranks;
+#endif
     aq_test_start(&argc, &argv, 2);
     aq_test_handlers(table, AQ_LENGTH(table));
     client = pthread_self();
     aqueduct_progress(move, &calls);
-    check_mode("called in a barrier: spin, then sleep", "called in a wait for a message: the same",
-               GASNET_WAIT_SPINBLOCK);
-    check_mode("called in a barrier: sleep", "called in a wait for a message: sleep",
-               GASNET_WAIT_BLOCK);
-    check_mode("called in a barrier: spin", "called in a wait for a message: spin",
-               GASNET_WAIT_SPIN);
-    rule("only the thread that waits calls it, outside of handlers, with its argument");
+    check("called in a barrier: spin, then sleep", GASNET_WAIT_SPINBLOCK, in_barrier);
+    check("called in a wait for a message: the same", GASNET_WAIT_SPINBLOCK, for_message);
+    check("called while messages arrive: the same", GASNET_WAIT_SPINBLOCK, amid_messages);
+    check("called in a barrier: sleep", GASNET_WAIT_BLOCK, in_barrier);
+    check("called in a wait for a message: sleep", GASNET_WAIT_BLOCK, for_message);
+    check("called while messages arrive: sleep", GASNET_WAIT_BLOCK, amid_messages);
+    check("called in a barrier: spin", GASNET_WAIT_SPIN, in_barrier);
+    check("called in a wait for a message: spin", GASNET_WAIT_SPIN, for_message);
+    check("called while messages arrive: spin", GASNET_WAIT_SPIN, amid_messages);
+    rule("only the client's thread calls it, with its argument");
     AQ_CHECK_EQ(atomic_load(&wrong), 0);
     rule("nobody calls it after it was taken back");
     aq_test_barrier();
     aqueduct_progress(NULL, NULL);
     before = atomic_load(&calls);
-    await(false);
+    in_barrier();
     AQ_CHECK_EQ(atomic_load(&calls), before);
     return aq_test_finish();
 }

@@ -325,9 +325,9 @@ sub group_fault {
     fault('two short outages while a rank computes', {code => 0, messages => [0, 0]}, sub {
         for my $pause (10, 0) {
             hosts('run', 'h1', 'nft', 'table inet outage { chain out { type filter hook output priority 0;'
-                  . ' meta l4proto udp reject with icmpx type host-unreachable; }; }');
+                  . ' meta l4proto udp reject with icmpx type host-unreachable; }; }') or die "hosts.pl: no outage\n";
             sleep 1.5;
-            hosts('run', 'h1', 'nft', 'delete table inet outage');
+            hosts('run', 'h1', 'nft', 'delete table inet outage') or die "hosts.pl: no end of an outage\n";
             sleep $pause;
         }
     }, what => ['away', 14], env => {GASNET_HOST_TIMEOUT => 60});

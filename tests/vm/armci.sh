@@ -18,7 +18,7 @@ CC=$(variable AQ_ARMCI_CC)
 LIBS="$(variable AQ_ARMCI_LIBS) -lpthread"
 echo "$MPIRUN" >"$folder/mpirun"
 make -s runtimes/armci/libarmci.a
-for program in transfers handles memory sync messages programs accumulate protocols parts; do
+for program in transfers handles memory sync messages programs accumulate protocols parts remains; do
     eval "$CC -w -I$AQ_SRC/tests/armci -o $folder/$program $AQ_SRC/tests/armci/$program.c $LIBS"
 done
 case $("$MPICC" --showme:version 2>/dev/null) in *'Open MPI'*) ;; *) exit 0 ;; esac
