@@ -476,7 +476,7 @@ static void aq_wait_asleep(struct aq_waiter *waiter, bool replies_only)
         aq_trace_idle();
     limit = aq_wait_limit(waiter);
     if (!replies_only) { /* not while a handler waits */
-        const uint64_t due = aq_progress_sleep(aq_now_ns() - waiter->since);
+        const uint64_t due = aq_progress_sleep(waiter->since);
 
         limit = MIN(limit, due);
     }

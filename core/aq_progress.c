@@ -7,6 +7,7 @@
  * Promise   a thread that waits calls the function every AQ_PROGRESS_MIN_NS, after a second of
  *           waiting less often, up to every AQ_PROGRESS_MAX_NS, whether messages arrive or not; for
  *           the first time after AQ_PROGRESS_STEPS steps, or before it sleeps
+ * Uses      aq_service.h: the service thread does not call the function
  *
  * Source: Aqueduct's own; docs/aqueduct-h.md. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -36,7 +37,7 @@ static uint64_t aq_progress_call(uint64_t period_ns)
 {
     uint64_t since_ns;
 
-    if (aq_progress.fn == NULL || aq_service_is_self())
+    if (aq_service_is_self())
         return UINT64_MAX;
     since_ns = aq_now_ns() - aq_progress_thread.called_ns;
     if (since_ns < period_ns)
@@ -52,9 +53,9 @@ void aq_progress_count(void)
         (void)aq_progress_call(AQ_PROGRESS_MIN_NS);
 }
 
-uint64_t aq_progress_sleep(uint64_t waited_ns)
+uint64_t aq_progress_due(uint64_t since_ns)
 {
-    const uint64_t part_ns = waited_ns / AQ_PROGRESS_PART;
+    const uint64_t part_ns = (aq_now_ns() - since_ns) / AQ_PROGRESS_PART;
 
     return aq_progress_call(MIN(MAX(AQ_PROGRESS_MIN_NS, part_ns), AQ_PROGRESS_MAX_NS));
 }

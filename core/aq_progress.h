@@ -2,8 +2,8 @@
  * aq_progress.h - the function of the client that moves what it has outside of the library.
  *
  * Owns      the function that aqueduct_progress() has registered
- * Uses      aq_service.h
- * Threads   read by every thread that waits; set while no other thread is in the library
+ * Threads   read by every thread that waits; set while no other thread of the client is in the
+ *           library
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -28,8 +28,12 @@ static inline void aq_progress_step(void)
         aq_progress_count();
 }
 
-/* Before a sleep in a wait that has lasted for waited_ns: calls the function if that is due.
- * Returns in how many ns the next call is due; UINT64_MAX: never. */
-uint64_t aq_progress_sleep(uint64_t waited_ns);
+/* Before a sleep in a wait that began at since_ns: calls the function if that is due. Returns in
+ * how many ns the next call is due; UINT64_MAX: never. */
+uint64_t aq_progress_due(uint64_t since_ns);
+static inline uint64_t aq_progress_sleep(uint64_t since_ns)
+{
+    return AQ_LIKELY(aq_progress.fn == NULL) ? UINT64_MAX : aq_progress_due(since_ns);
+}
 
 #endif

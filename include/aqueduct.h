@@ -117,8 +117,8 @@ static inline AQ_UNUSED const char *aqueduct_job_conduit(void)
  *      for seconds; makes no call of this interface, and waits for nothing. NULL: none
  * arg  passed to fn
  * Context  between start and end of a job, while no other thread of the client is in the library;
- *          not in a handler. The job's end forgets fn. Client threads call fn that wait in ordinary
- *          context, several at the same time in par; the library's own threads and handlers do not
+ *          not in a handler. The job's end forgets fn. fn is called by client threads that wait in
+ *          ordinary context, by several at the same time in par, not by the library's own threads
  * Test: tests/conformance/test_wait_progress.c.
  */
 AQ_PUBLIC void aqueduct_progress(void (*fn)(void *arg), void *arg);

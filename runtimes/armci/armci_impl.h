@@ -103,8 +103,7 @@ struct aq_armci_job {
     unsigned quick;    /* calls that have looked at nothing but own memory, while must_poll */
     MPI_Comm comm;     /* the world of ARMCI; a duplicate of the program's communicator */
     MPI_Comm job_comm; /* another duplicate, for Aqueduct, as long as it runs */
-    MPI_Comm
-        silent; /* of this rank alone, without messages: a probe finds none, and moves others */
+    MPI_Comm silent;   /* the caller's alone, never sent on: a probe there only moves messages */
 };
 extern struct aq_armci_job aq_armci;
 
@@ -427,10 +426,10 @@ void aq_armci_domains_start(void);
 void aq_armci_domains_end(void);
 
 /* Makes the scopes of a group of which the caller is a member; collective over its communicator.
- * remove: frees the communicator and the tables of the group, too, unless it is the world; false:
- * the group is of an earlier start. end: the same for all groups. */
+ * remove: frees the communicator and the tables of the group, too, unless it is the world; nothing
+ * if the group is of an earlier start. end: the same for all groups. */
 void aq_armci_scopes_add(const ARMCI_Group *group);
-bool aq_armci_scopes_remove(const ARMCI_Group *group);
+void aq_armci_scopes_remove(const ARMCI_Group *group);
 void aq_armci_scopes_end(void);
 /* The communicator of a scope within comm, that of the world or of a group. MPI_COMM_NULL: the
  * caller is no member. */

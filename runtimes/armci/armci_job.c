@@ -170,8 +170,8 @@ static void choose_settings(void)
      * attention then, which is the service thread's. */
     if (!is_off("GASNET_PROGRESS_THREAD"))
         aq_armci_set_default("AQ_IBV_REGISTER", "demand");
-    aq_armci_set_default("GASNET_MPI_COALESCE",
-                         "0"); /* a put through a window needs no call of its target */
+    /* a put through a window needs no call of its target */
+    aq_armci_set_default("GASNET_MPI_COALESCE", "0");
     MPI_Query_thread(&level);
     if (aq_armci_is_over_mpi() && level < MPI_THREAD_MULTIPLE) {
         /* the service thread may not call MPI: targets make progress in their own calls only */

@@ -96,7 +96,7 @@ static void free_scopes(struct scopes *scopes)
 }
 
 /* MPI may give a communicator the handle of one that was freed: the table tells groups apart. */
-bool aq_armci_scopes_remove(const ARMCI_Group *group)
+void aq_armci_scopes_remove(const ARMCI_Group *group)
 {
     for (struct scopes **link = &list; *link != NULL; link = &(*link)->next) {
         struct scopes *scopes = *link;
@@ -104,10 +104,9 @@ bool aq_armci_scopes_remove(const ARMCI_Group *group)
         if (scopes->of == group->comm && scopes->grp_to_abs == group->grp_to_abs) {
             *link = scopes->next;
             free_scopes(scopes);
-            return true;
+            return;
         }
     }
-    return false;
 }
 
 void aq_armci_scopes_end(void)

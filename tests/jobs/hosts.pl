@@ -254,7 +254,7 @@ my $six = 'h1,h2,h3';
 sub fault {
     my ($name, $want, $do, %more) = @_;
     return unless wanted($name);
-    my $pid = start('desk', {env => $more{env} || {}}, run_on(6, $six, $where, @{$more{what} || ['traffic']}));
+    my $pid = start('desk', {env => $more{env} || {}}, run_on(6, $six, $where, $more{what} || 'traffic'));
     my %rank;
     my @ready = await('^ready (\d+) (\d+) (\S+)$', 6, 20);
     while (my ($r, $number, $host) = splice @ready, 0, 3) { $rank{$r} = [$host, $number] }
@@ -321,16 +321,6 @@ sub group_fault {
           sub { hosts('cut', 'h2') }, after => sub { sleep 4; hosts('mend', 'h2') });
     fault('h2 falls silent', {code => '[1-9]\d*', says => 'h2', within => 10},
           sub { hosts('drop', 'h2', 100) }, after => sub { sleep 4; hosts('drop', 'h2', 0) });
-    # from the first to the second it is longer than a host may be unreachable
-    fault('two short outages while a rank computes', {code => 0, messages => [0, 0]}, sub {
-        for my $pause (10, 0) {
-            hosts('run', 'h1', 'nft', 'table inet outage { chain out { type filter hook output priority 0;'
-                  . ' meta l4proto udp reject with icmpx type host-unreachable; }; }') or die "hosts.pl: no outage\n";
-            sleep 1.5;
-            hosts('run', 'h1', 'nft', 'delete table inet outage') or die "hosts.pl: no end of an outage\n";
-            sleep $pause;
-        }
-    }, what => ['away', 14], env => {GASNET_HOST_TIMEOUT => 60});
     if ($long) {
         fault('the desk is unplugged', {code => '[1-9]\d*', within => 10, gone => 12},
               sub { hosts('cut', 'desk') }, after => sub { sleep 4; hosts('mend', 'desk') });

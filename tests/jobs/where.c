@@ -9,10 +9,9 @@
  *           where env NAME...   "env RANK NAME libc-value gasnet-value", "-" where it is not set
  *           where args WORD...  "arg RANK NUMBER <WORD>"
  *           where traffic       for ever: puts to every rank, checked by its owner
- *           where away SECONDS  the last rank computes so long, the others wait for it
- *           where secret        as traffic; rank 0 also prints "secret KEY"
+ *           where secret        the same; rank 0 also prints "secret KEY"
  * Uses      the public interface; for secret the job's key from other/spawn/aq_spawn.h
- * Prints    "ready RANK PID HOSTNAME" in traffic and away, once all ranks are there
+ * Prints    "ready RANK PID HOSTNAME" in traffic, once all ranks are there
  * Promise   exit status 0 if all went well; traffic ends from outside
  */
 #include <gasnetex.h>
@@ -21,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 const uint8_t *aq_spawn_key(void); /* not for clients: their headers do not have it */
@@ -107,26 +105,6 @@ static int args(char **words)
     return 0;
 }
 
-static void say_ready(void)
-{
-    barrier();
-    printf("ready %u %ld %s\n", (unsigned)me, (long)getpid(), hostname);
-    fflush(stdout);
-}
-
-/* A rank that makes no calls sends nothing, not even an acknowledgement. */
-static int away(int seconds)
-{
-    const time_t end = time(NULL) + seconds;
-    volatile unsigned long long sum = 0;
-
-    say_ready();
-    while (me == ranks - 1 && time(NULL) < end)
-        sum = sum + 1;
-    barrier();
-    return 0;
-}
-
 /* Every rank fills its page in every rank's segment, round after round; the barrier completes the
  * puts. */
 static int traffic(void)
@@ -137,7 +115,9 @@ static int traffic(void)
 
     if ((size_t)ranks * sizeof(page) > SEGMENT)
         return 3;
-    say_ready();
+    barrier();
+    printf("ready %u %ld %s\n", (unsigned)me, (long)getpid(), hostname);
+    fflush(stdout);
     for (uint64_t round = 1;; round++) {
         for (int i = 0; i < WORDS; i++)
             page[i] = round * 1000003 + me;
@@ -197,8 +177,6 @@ int main(int argc, char **argv)
         rc = env(argv + 2);
     else if (strcmp(what, "args") == 0)
         rc = args(argv + 2);
-    else if (strcmp(what, "away") == 0)
-        rc = away(argc > 2 ? atoi(argv[2]) : 1);
     else if (strcmp(what, "traffic") == 0)
         rc = traffic();
     else if (strcmp(what, "secret") == 0)

@@ -50,7 +50,8 @@ at_once='smp-seq smp-par udp-seq udp-par' at_once_flags=AQ_OPT_CFLAGS=-O0
 . "$AQ_SRC/tests/packaging/in_place.sh"
 check "made no tests, no programs but the launcher, no shared library and no other conduit" sh -c "cd '$place' &&
     ! find tests apps runtimes conduits/mpi conduits/ibv -name '*.o' ! -name 'gasnetrun-*' | grep . && ! ls aq-* libaqueduct-*.la libaq-any-*.a 2>/dev/null"
-for row in $at_once; do
+for row in $rows; do
+    [ $row != amudprun ] || continue
     check "$row: the archive has what the main makefile puts there" sh -c "cp '$place/libgasnet-$row.a' before.a &&
         rm '$place/libgasnet-$row.a' && make -s -C '$place' libgasnet-$row.a AQ_OPT_CFLAGS=-O0 && cmp before.a '$place/libgasnet-$row.a'"
 done
