@@ -195,14 +195,6 @@ for program in manners children; do
     fi
 done
 
-# --- oversubscription ---
-
-for ranks in 16 64; do
-    timeout 150 $run -n $ranks $bin/user_crowd >"$log" 2>&1
-    row $? "$ranks ranks on $(nproc) cores keep pace, and waiting ranks leave the cores alone"
-    grep -a '^# ' "$log" | head -n 8
-done
-
 # --- stall report ---
 
 whom='for rank 1; [0-9]* messages sent, [0-9]* handled'
@@ -264,19 +256,5 @@ says 'rank 0 waits' 0 env AQ_STALL_REPORT=0 AQ_STALL_SIGNAL=USR2 USER_STALL_SIGN
 row $? "a signal asks for the report"
 timeout 60 $run -n 2 $bin/user_stall barrier 0.3 >"$log" 2>&1 && ! grep -q waits "$log"
 row $? "no report where nobody waits long"
-
-# --- start-up of many ranks ---
-
-for ranks in 64 200; do
-    timeout 100 $bin/user_startup --run $run -n $ranks $bin/user_startup >"$log" 2>&1
-    got=$?
-    row $got "$ranks ranks: first barrier after $(sed -n 's/^first //p' "$log") s"
-done
-small=$(timeout 60 $run -n 8 $bin/user_startup 2>/dev/null | sed -n 's/^memory //p')
-large=$(timeout 60 $run -n 200 $bin/user_startup 2>/dev/null | sed -n 's/^memory //p')
-each=$(((${large:-999999} - ${small:-0}) / 192))
-echo "memory of a rank: $small bytes with 8 ranks, $large with 200" >"$log"
-[ $each -le 128 ]
-row $? "a peer that is never spoken to costs $each bytes, at most 128"
 echo "1..$count"
 exit $((failed > 0))
