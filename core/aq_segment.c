@@ -151,7 +151,10 @@ void aq_segment_explain(char *text, size_t len)
         return;
     snprintf(text, len, "GASNET_MAX_SEGSIZE is %s, %s %.1f MB, %u rank%s on this host%s", setting,
              facts.memory_is, (double)facts.memory / 1048576, aq_job.host_size,
-             aq_job.host_size == 1 ? "" : "s", request.per_host ? " share it" : "");
+             aq_job.host_size == 1 ? "" : "s",
+             !request.per_host       ? ""
+             : aq_job.host_size == 1 ? " has all of it"
+                                     : " share it");
 }
 
 void aq_segment_init_limits(void)

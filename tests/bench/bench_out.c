@@ -12,6 +12,7 @@
 #include "bench.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -134,6 +135,15 @@ static void aq_out_heading(struct aq_out *out, const struct aq_result *r)
            "limit", "time", "quartiles", "A/A", "ratio", "budget");
 }
 
+/* Two digits; three where two make a ratio above its budget look equal to it. */
+static void aq_out_ratio(const struct aq_result *r, char *text, size_t size)
+{
+    const double shown = round(100 * r->ratio.median) / 100;
+    const bool hides = r->budget > 0 && r->ratio.median > r->budget && shown <= r->budget;
+
+    snprintf(text, size, "%.*f", hides ? 3 : 2, r->ratio.median);
+}
+
 static void aq_out_row(const struct aq_result *r)
 {
     char size[16], time[16], limit[16], rate[16] = "", quart[32] = "", aa[16] = "", ratio[16] = "",
@@ -148,7 +158,7 @@ static void aq_out_row(const struct aq_result *r)
         snprintf(rate, sizeof(rate), "%.2f", (double)r->size / r->subject.median);
     if (r->limit.median > 0) {
         snprintf(quart, sizeof(quart), "%.2f .. %.2f", r->ratio.q1, r->ratio.q3);
-        snprintf(ratio, sizeof(ratio), "%.2f", r->ratio.median);
+        aq_out_ratio(r, ratio, sizeof(ratio));
     }
     if (r->aa > 0)
         snprintf(aa, sizeof(aa), "%.2f", r->aa);
