@@ -6,11 +6,12 @@ dnl when this comes first, starts three processes for each of some 600 files: mo
 dnl that has its answers cached. Expanded before AC_PROG_CC, which registers automake's.
 AC_DEFUN([AQ_DEPENDENCY_FILES],
 [AC_CONFIG_COMMANDS([dependency-files],
-  [aq_deps=`sed -n 's/^DEPDIR = //p' Makefile`
+  [test -f Makefile || AC_MSG_ERROR([there is no Makefile yet])
+   aq_deps=`sed -n 's/^DEPDIR = //p' Makefile`
    aq_depfiles=`sed -n "s|^include \(.*\) # am--include-marker|\1|p" Makefile | sed 's|\$(DEPDIR)|'"$aq_deps"'|'`
    for aq_dir in `AS_ECHO(["$aq_depfiles"]) | sed 's|/[[^/]]*$||' | sort -u`; do
      AS_MKDIR_P(["$aq_dir"])
    done
    for aq_file in $aq_depfiles; do
-     test -f "$aq_file" || echo '# dummy' >"$aq_file"
+     test -f "$aq_file" || : >"$aq_file" || AC_MSG_ERROR([cannot write $aq_file])
    done])])

@@ -31,6 +31,14 @@ config "GASNET_NDEBUG 1" && config "GASNET_SEGMENT_FAST 1" && ! config "GASNET_D
 result $? "the default is fast segments without checks"
 sed -n '/^Aqueduct /,$p' "$work/out" | grep -q '^  conduit smp  *yes'
 result $? "the summary names the conduit"
+# without automake's own way, which would make what this one leaves out
+dependency_files()
+(
+    cd "$work/build" && find . -name .deps -prune -exec rm -rf {} + && ./config.status dependency-files || return 1
+    sed -n 's/^include \(.*\)\$(DEPDIR)\(.*\) # am--include-marker/\1.deps\2/p' Makefile >included
+    [ "$(wc -l <included)" -gt 400 ] && ! while read -r file; do [ -f "$file" ] || echo "$file"; done <included | grep .
+)
+check "config.status makes the files of dependencies" dependency_files
 
 cache=with-cc
 accepts "what UPC++ passes" --disable-parsync --enable-seq --enable-par --enable-pthreads \
