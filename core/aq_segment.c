@@ -152,9 +152,7 @@ void aq_segment_explain(char *text, size_t len)
     snprintf(text, len, "GASNET_MAX_SEGSIZE is %s, %s %.1f MB, %u rank%s on this host%s", setting,
              facts.memory_is, (double)facts.memory / 1048576, aq_job.host_size,
              aq_job.host_size == 1 ? "" : "s",
-             !request.per_host       ? ""
-             : aq_job.host_size == 1 ? " has all of it"
-                                     : " share it");
+             request.per_host && aq_job.host_size > 1 ? " share it" : "");
 }
 
 void aq_segment_init_limits(void)

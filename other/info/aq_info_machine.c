@@ -148,7 +148,8 @@ static void info_huge_pages(void)
     char note[256] = "", setting[128] = "";
     bool reserved = info_try_memfd(MFD_HUGETLB, AQ_HUGE_PAGE, note, sizeof(note));
 
-    if (!reserved && info_read_line("/proc/sys/vm/nr_hugepages", setting, sizeof(setting))
+    if (!reserved && strcmp(note, strerror(ENOMEM)) == 0
+        && info_read_line("/proc/sys/vm/nr_hugepages", setting, sizeof(setting))
         && strcmp(setting, "0") == 0)
         snprintf(note, sizeof(note), "none is reserved: vm.nr_hugepages is 0");
     aq_info_yesno("hugetlb", "reserved huge pages", reserved, reserved ? NULL : note);
