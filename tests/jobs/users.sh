@@ -148,7 +148,7 @@ fi
 # --- a client that closes descriptors which it has not opened ---
 
 for fewest in 2 40; do
-    env GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1 timeout 10 $run -n $fewest tests/jobs/exit_case-par 46 >"$log" 2>&1
+    env GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1 timeout 60 $run -n $fewest tests/jobs/exit_case-par 46 >"$log" 2>&1
     [ $? -eq 1 ] && [ "$(grep -c '^\*\*\* ' "$log")" -eq 1 ] && grep -q 'rank 1, has been closed' "$log"
     row $? "udp, one of $fewest ranks closes descriptors 3 to 1023: one message, at once"
 done
@@ -200,7 +200,7 @@ done
 whom='for rank 1; [0-9]* messages sent, [0-9]* handled'
 stall() # AQ_NO_OVERRIDES CASE TEXT
 {
-    says "rank 0 waits [0-9]* s in $3" 0 env AQ_NO_OVERRIDES=$1 AQ_STALL_REPORT=1 $run -n 2 $bin/user_stall $2 1.6
+    says "rank 0 waits [0-9]* s in $3" 0 env AQ_NO_OVERRIDES=$1 AQ_STALL_REPORT=0.5 $run -n 2 $bin/user_stall $2 1.6
     row $? "stall report of a rank that waits: $2, $([ "$1" -eq 0 ] && echo native || echo reference) path"
 }
 stall 0 until GASNET_BLOCKUNTIL
@@ -233,7 +233,7 @@ done
 # they name, one after the other, from any rank that reports, ends at the one that does not.
 trail() # CASE
 {
-    timeout 60 env GASNET_SUPERNODE_MAXSIZE=2 AQ_STALL_REPORT=0.3 $run -c udp -n 4 $bin/user_stall $1 1 >"$log" 2>&1 &&
+    timeout 60 env GASNET_SUPERNODE_MAXSIZE=2 AQ_STALL_REPORT=0.5 $run -c udp -n 4 $bin/user_stall $1 1.6 >"$log" 2>&1 &&
         awk '/rank [0-9]+ waits .* in gex_Event_Wait .* for rank [0-9]+;/ {
                 sub(/.*: rank /, ""); from = $1; sub(/.* for rank /, ""); to[from] = $1 + 0
             }
