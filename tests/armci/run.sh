@@ -97,6 +97,20 @@ for conduit in udp mpi; do
     check "aggregates one by one, $conduit" right $conduit 3 \
         env AQ_ARMCI_AGGREGATE=single ./protocols
 done
+builds offsets
+# offsets CONDUIT NAME ENV...: a rank's part has 4.5 GiB, which must fit in the memory though hardly a page is used
+offsets()
+{
+    conduit=$1 name=$2
+    shift 2
+    right "$conduit" 2 env "$@" ./offsets >"$work/out" 2>&1
+    status=$?
+    if grep -q '^no memory' "$work/out"; then skip "$name" "needs 11 GiB of memory"; else result $status "$name" "$work/out"; fi
+}
+for conduit in smp udp mpi; do
+    offsets $conduit "displacements of more than 2^31 bytes, $conduit"
+done
+offsets udp "displacements of more than 2^31 bytes, packed, udp" AQ_ARMCI_STRIDED=packed
 builds outside
 # long messages over TCP need calls of their sender
 case $MPICC in
