@@ -19,7 +19,8 @@
  *   bench_load.h     rows of a machine with other work, beside programs that spin and that yield
  *   bench_peers.c    in front: the same rows by Open MPI, MPICH and OpenSHMEM, where installed
  *   bench_against.h  in front: another implementation of the interface beside this one
- *   bench_out.c      table, JSON, progress;  bench_plot.c  SVG files through gnuplot
+ *   bench_out.c      table, JSON, progress;  bench_plot.c  SVG files through gnuplot;
+ *   bench_page.c     the same rows as a page in Markdown
  *   bench_stat.c bench_limit.c            measuring and physical limits, shared with the peers
  *   bench_wire.c                          limits over UDP sockets
  *
@@ -46,7 +47,7 @@ struct aq_options {
     bool raw;    /* the limits are by the library that the conduit is over: MPI, or verbs */
     bool verbs;  /* it is verbs */
     bool peers;  /* also measure MPI and OpenSHMEM where installed */
-    const char *json, *plot, *only, *table;
+    const char *json, *markdown, *plot, *only, *table;
     const char *against;  /* prefix of another implementation: bench_against.h; NULL: none */
     const char *conduits; /* of that comparison; NULL: smp,udp,mpi where both have them */
     const char *csv, *label, *mode;
@@ -311,7 +312,11 @@ struct aq_out {
     size_t count, capacity;
     size_t expected, done; /* for progress and time left */
     double started;
-    bool terminal; /* standard error is one: progress line */
+    bool terminal;     /* standard error is one: progress line */
+    bool whole;        /* no job has failed, nobody has interrupted */
+    bool unwritten;    /* a file that was asked for is not there */
+    char library[128]; /* whose calls the limits are, in words; "": plain memory or sockets */
+    double load;       /* the machine's load average at the start */
     char heading[32];
 };
 
@@ -326,14 +331,33 @@ void aq_out_running(struct aq_out *out, const char *name);
 /** aq_out_result - one finished row: printed and kept. */
 void aq_out_result(struct aq_out *out, const struct aq_result *r);
 
-/** aq_out_finish - closing lines, JSON and plots; returns the number of rows over budget. */
+/** aq_out_finish - closing lines, JSON, plots and, if the run is whole, the page; returns how many
+ *  rows are over budget. */
 int aq_out_finish(struct aq_out *out);
 
 /** aq_out_size - 65536 as "64 KiB"; buf of at least 16 bytes. */
 const char *aq_out_size(uint64_t size, char *buf);
 
+/* A row's figures as text; "" for what it lacks. */
+struct aq_cells {
+    char size[16], time[16], rate[16]; /* of a transfer in GB/s */
+    char limit[16], quartiles[32], aa[16], ratio[16];
+    char budget[32]; /* and the verdict */
+};
+
+void aq_out_cells(const struct aq_result *r, struct aq_cells *cells);
+
+/** aq_page_write - the rows as a page in Markdown; 0 or -1 with a message. It shows the plots if
+ *  they are drawn. */
+int aq_page_write(const struct aq_out *out, bool drawn, const char *path);
+
 /** aq_plot_write - latency.svg, bandwidth.svg and startup.svg into dir; 0 or -1 with a message. */
 int aq_plot_write(const struct aq_out *out, const char *dir);
+
+/** aq_plot_find - file and title of the plot at index or behind it that these rows have points for,
+ *  and its index; -1: there is none. */
+int aq_plot_find(const struct aq_out *out, int index, const char **file_out,
+                 const char **title_out);
 
 /** aq_out_machine - processor, cores, kernel in one line. */
 void aq_out_machine(char *buf, size_t size);

@@ -277,6 +277,8 @@ static void aq_front_line(void *arg, const char *line)
 
     if (strncmp(line, "RUNNING\t", 8) == 0)
         aq_out_running(out, line + 8);
+    else if (strncmp(line, "BESIDE\t", 7) == 0)
+        snprintf(out->library, sizeof(out->library), "%s", line + 7);
     else if (aq_record_read(line, &r))
         aq_out_result(out, &r);
 }
@@ -318,6 +320,7 @@ int aq_front_run(const struct aq_options *options)
         aq_load_run(options, &out);
     if (rc == 0 && !aq_interrupted)
         aq_peers_run(options, &out);
+    out.whole = !aq_interrupted && aq_front_failures == 0;
     over = aq_out_finish(&out);
     if (aq_interrupted)
         return aq_front_stop_code();
@@ -325,5 +328,7 @@ int aq_front_run(const struct aq_options *options)
         fprintf(stderr, "aq-bench: rows are missing: the messages above say why\n");
         return 2;
     }
+    if (out.unwritten)
+        return 2;
     return options->strict && over > 0 ? 1 : 0;
 }

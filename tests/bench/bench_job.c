@@ -468,6 +468,8 @@ void aq_job_rows(struct aq_job *job)
     aq_out_init(&out, options);
     if (options->report != NULL && (report = fopen(options->report, "w")) == NULL)
         aq_job_fail("the report cannot be opened");
+    if (report != NULL && job->raw != NULL)
+        fprintf(report, "BESIDE\t%s\n", job->raw->version());
     for (size_t i = 0; i < count; i++) {
         struct aq_result r;
 

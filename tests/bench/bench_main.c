@@ -32,7 +32,8 @@ enum {
     AQ_OPT_CSV,
     AQ_OPT_LABEL,
     AQ_OPT_MODE,
-    AQ_OPT_LIMIT
+    AQ_OPT_LIMIT,
+    AQ_OPT_MARKDOWN
 };
 
 static const char aq_usage_text[] =
@@ -48,6 +49,7 @@ static const char aq_usage_text[] =
     "  --only A,B        rows whose name/size contains A or B, for example am_medium/4096,put8\n"
     "  --list            print the rows and stop\n"
     "  --json FILE       also write all figures as JSON\n"
+    "  --markdown FILE   also write all figures as a page of tables, with the plots of --plot\n"
     "  --plot DIR        also draw SVG plots there, with gnuplot\n"
     "  --peers           also measure Open MPI, MPICH and OpenSHMEM where installed (default "
     "unless --quick\n"
@@ -69,6 +71,7 @@ static const struct option aq_long_options[] = {
     { "quick", no_argument, NULL, AQ_OPT_QUICK },
     { "strict", no_argument, NULL, AQ_OPT_STRICT },
     { "json", required_argument, NULL, AQ_OPT_JSON },
+    { "markdown", required_argument, NULL, AQ_OPT_MARKDOWN },
     { "plot", required_argument, NULL, AQ_OPT_PLOT },
     { "only", required_argument, NULL, AQ_OPT_ONLY },
     { "list", no_argument, NULL, AQ_OPT_LIST },
@@ -202,6 +205,9 @@ static void aq_parse(struct aq_options *o, int argc, char **argv)
             break;
         case AQ_OPT_JSON:
             o->json = optarg;
+            break;
+        case AQ_OPT_MARKDOWN:
+            o->markdown = optarg;
             break;
         case AQ_OPT_PLOT:
             o->plot = optarg;

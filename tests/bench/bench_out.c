@@ -12,7 +12,6 @@
 #include "bench.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -21,6 +20,12 @@ static bool aq_out_counts_ranks(const char *name)
 {
     return strncmp(name, "startup", 7) == 0 || strncmp(name, "memory", 6) == 0
            || strncmp(name, "load", 4) == 0 || strcmp(name, "am_rate") == 0;
+}
+
+/* Is the size that of a run, of which an operation has many: strided_1d? */
+static bool aq_out_counts_runs(const char *name)
+{
+    return strncmp(name, "strided_", 8) == 0 && name[8] >= '1' && name[8] <= '9';
 }
 
 const char *aq_out_size(uint64_t size, char *buf)
@@ -91,6 +96,8 @@ void aq_out_init(struct aq_out *out, const struct aq_options *options)
     out->options = options;
     out->terminal = isatty(STDERR_FILENO) && options->report == NULL;
     out->started = aq_bench_now();
+    if (getloadavg(&out->load, 1) != 1)
+        out->load = 0;
 }
 
 void aq_out_expect(struct aq_out *out, size_t rows)
@@ -135,38 +142,42 @@ static void aq_out_heading(struct aq_out *out, const struct aq_result *r)
            "limit", "time", "quartiles", "A/A", "ratio", "budget");
 }
 
-/* Two digits; three where two make a ratio above its budget look equal to it. */
-static void aq_out_ratio(const struct aq_result *r, char *text, size_t size)
+void aq_out_cells(const struct aq_result *r, struct aq_cells *cells)
 {
-    const double shown = round(100 * r->ratio.median) / 100;
-    const bool hides = r->budget > 0 && r->ratio.median > r->budget && shown <= r->budget;
+    const bool ranks = aq_out_counts_ranks(r->name);
 
-    snprintf(text, size, "%.*f", hides ? 3 : 2, r->ratio.median);
+    memset(cells, 0, sizeof(*cells));
+    if (ranks)
+        snprintf(cells->size, sizeof(cells->size), "%" PRIu64 " ranks", r->size);
+    else
+        aq_out_size(r->size, cells->size);
+    aq_out_value(r, r->subject.median, cells->time);
+    aq_out_value(r, r->limit.median, cells->limit);
+    if (r->size >= 64 && strcmp(r->unit, "ns") == 0 && !ranks && !aq_out_counts_runs(r->name)
+        && r->subject.median > 0)
+        snprintf(cells->rate, sizeof(cells->rate), "%.2f", (double)r->size / r->subject.median);
+    if (r->limit.median > 0) {
+        snprintf(cells->quartiles, sizeof(cells->quartiles), "%.2f .. %.2f", r->ratio.q1,
+                 r->ratio.q3);
+        aq_stat_ratio(r->ratio.median, r->budget, cells->ratio);
+    }
+    if (r->aa > 0)
+        snprintf(cells->aa, sizeof(cells->aa), "%.2f", r->aa);
+    if (r->budget > 0)
+        snprintf(cells->budget, sizeof(cells->budget), "%.2f %s", r->budget,
+                 aq_stat_word(aq_stat_verdict(r)));
 }
 
 static void aq_out_row(const struct aq_result *r)
 {
-    char size[16], time[16], limit[16], rate[16] = "", quart[32] = "", aa[16] = "", ratio[16] = "",
-                                        end[32] = "";
+    struct aq_cells c;
 
-    if (aq_out_counts_ranks(r->name))
-        snprintf(size, sizeof(size), "%" PRIu64 " ranks", r->size);
-    else
-        aq_out_size(r->size, size);
-    if (r->size >= 64 && strcmp(r->unit, "ns") == 0 && !aq_out_counts_ranks(r->name)
-        && r->subject.median > 0)
-        snprintf(rate, sizeof(rate), "%.2f", (double)r->size / r->subject.median);
-    if (r->limit.median > 0) {
-        snprintf(quart, sizeof(quart), "%.2f .. %.2f", r->ratio.q1, r->ratio.q3);
-        aq_out_ratio(r, ratio, sizeof(ratio));
-    }
-    if (r->aa > 0)
-        snprintf(aa, sizeof(aa), "%.2f", r->aa);
-    if (r->budget > 0)
-        snprintf(end, sizeof(end), " %6.2f %s", r->budget, aq_stat_word(aq_stat_verdict(r)));
-    printf("%-18s %8s %10s %10s  %-34s %10s %13s %5s %6s%s\n", r->name, size,
-           aq_out_value(r, r->subject.median, time), rate, r->limit_name,
-           aq_out_value(r, r->limit.median, limit), quart, aa, ratio, end);
+    aq_out_cells(r, &c);
+    printf("%-18s %8s %10s %10s  %-34s %10s %13s %5s %6s", r->name, c.size, c.time, c.rate,
+           r->limit_name, c.limit, c.quartiles, c.aa, c.ratio);
+    if (c.budget[0] != '\0')
+        printf(" %*s%s", (int)(6 - strcspn(c.budget, " ")), "", c.budget);
+    printf("\n");
 }
 
 void aq_out_result(struct aq_out *out, const struct aq_result *r)
@@ -285,7 +296,7 @@ static unsigned aq_out_beside(const struct aq_out *out)
 
     for (size_t i = 0; i < out->count; i++) {
         const struct aq_result *ours = &out->results[i], *best;
-        char size[16], time[16], remote[16], end[32] = "";
+        char size[16], time[16], remote[16], text[AQ_STAT_RATIO], end[32] = "";
         double bar, ratio;
 
         if (strcmp(ours->who, "aqueduct") != 0 || (best = aq_out_best_peer(out, ours)) == NULL)
@@ -298,11 +309,25 @@ static unsigned aq_out_beside(const struct aq_out *out)
         if (lines++ == 0)
             printf("\n%-18s %8s %10s  %10s %-10s %6s %6s\n", "beside the others", "size", "ours",
                    "best", "whose", "ratio", "bar");
-        printf("%-18s %8s %10s  %10s %-10s %6.2f%s\n", ours->name, aq_out_size(ours->size, size),
+        printf("%-18s %8s %10s  %10s %-10s %6s%s\n", ours->name, aq_out_size(ours->size, size),
                aq_out_value(ours, ours->subject.median, time),
-               aq_out_value(best, best->subject.median, remote), best->who, ratio, end);
+               aq_out_value(best, best->subject.median, remote), best->who,
+               aq_stat_ratio(ratio, bar, text), end);
     }
     return over;
+}
+
+static void aq_out_files(struct aq_out *out)
+{
+    const struct aq_options *o = out->options;
+    const bool drawn = o->plot != NULL && aq_plot_write(out, o->plot) == 0;
+
+    if (o->json != NULL && aq_json_write(out, o->json) != 0)
+        out->unwritten = true;
+    if (o->plot != NULL && !drawn)
+        out->unwritten = true;
+    if (o->markdown != NULL && out->whole && aq_page_write(out, drawn, o->markdown) != 0)
+        out->unwritten = true;
 }
 
 int aq_out_finish(struct aq_out *out)
@@ -317,10 +342,7 @@ int aq_out_finish(struct aq_out *out)
            (aq_bench_now() - out->started) / 1e9, count[AQ_VERDICT_OK], count[AQ_VERDICT_OVER],
            count[AQ_VERDICT_NOISE]);
     fflush(stdout);
-    if (out->options->json != NULL)
-        aq_json_write(out, out->options->json);
-    if (out->options->plot != NULL)
-        aq_plot_write(out, out->options->plot);
+    aq_out_files(out);
     free(out->results);
     out->results = NULL;
     return (int)count[AQ_VERDICT_OVER];

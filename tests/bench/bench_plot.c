@@ -9,6 +9,7 @@
 #include "bench.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #define AQ_CURVES 10
@@ -239,23 +240,39 @@ static bool aq_plot_has_rows(const struct aq_out *out, const struct aq_plot *p)
     return false;
 }
 
+int aq_plot_find(const struct aq_out *out, int index, const char **file_out, const char **title_out)
+{
+    const int count = (int)(sizeof(aq_plots) / sizeof(aq_plots[0]));
+
+    for (; index < count; index++) {
+        const struct aq_plot *p = &aq_plots[index];
+
+        if (p->beside != aq_beside(out->options) || !aq_plot_has_rows(out, p))
+            continue;
+        *file_out = p->file;
+        *title_out = p->title;
+        return index;
+    }
+    return -1;
+}
+
 int aq_plot_write(const struct aq_out *out, const char *dir)
 {
+    const char *file, *title;
     FILE *f;
 
     if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
         fprintf(stderr, "aq-bench: cannot make the folder %s: %s\n", dir, strerror(errno));
         return -1;
     }
+    signal(SIGPIPE, SIG_IGN); /* pclose() tells whether gnuplot has read it all */
     f = popen("gnuplot", "w");
     if (f == NULL) {
         fprintf(stderr, "aq-bench: gnuplot cannot be started; install gnuplot-nox for --plot\n");
         return -1;
     }
-    for (size_t i = 0; i < sizeof(aq_plots) / sizeof(aq_plots[0]); i++) {
-        if (aq_plots[i].beside == aq_beside(out->options) && aq_plot_has_rows(out, &aq_plots[i]))
-            aq_plot_script(f, out, &aq_plots[i], dir);
-    }
+    for (int i = 0; (i = aq_plot_find(out, i, &file, &title)) >= 0; i++)
+        aq_plot_script(f, out, &aq_plots[i], dir);
     if (pclose(f) != 0) {
         fprintf(stderr, "aq-bench: gnuplot failed; is gnuplot-nox installed?\n");
         return -1;

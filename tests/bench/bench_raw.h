@@ -51,6 +51,7 @@ struct aq_raw_lib {
     void (*close)(void);                               /* collective */
     unsigned (*ways)(enum aq_raw_kind kind, size_t n); /* 0: no such limit */
     const char *(*name)(enum aq_raw_kind kind, unsigned way);
+    const char *(*version)(void); /* of the library, in words */
     /* The responder, rank 1, says that it is in the module now; has it said so? */
     void (*ready)(void);
     bool (*is_ready)(void);

@@ -92,6 +92,16 @@ enum aq_verdict aq_stat_verdict(const struct aq_result *r)
     return r->ratio.median <= r->budget ? AQ_VERDICT_OK : AQ_VERDICT_OVER;
 }
 
+const char *aq_stat_ratio(double ratio, double budget, char *buf)
+{
+    for (int digits = 2; digits < 7; digits++) {
+        snprintf(buf, AQ_STAT_RATIO, "%.*f", digits, ratio);
+        if (budget <= 0 || ratio <= budget || strtod(buf, NULL) > budget)
+            break;
+    }
+    return buf;
+}
+
 const char *aq_stat_word(enum aq_verdict verdict)
 {
     switch (verdict) {

@@ -89,6 +89,11 @@ enum aq_verdict aq_stat_verdict(const struct aq_result *r);
 /** aq_stat_spread - third over first quartile of the ratio (of the time, if there is no limit). */
 double aq_stat_spread(const struct aq_result *r);
 
+/** aq_stat_ratio - the ratio with two digits, or as many more as show it above its budget (0: none)
+ *  if it is; buf of AQ_STAT_RATIO bytes. Returns buf. */
+#define AQ_STAT_RATIO 16
+const char *aq_stat_ratio(double ratio, double budget, char *buf);
+
 /** aq_stat_word - the verdict as the table prints it; "" for none. */
 const char *aq_stat_word(enum aq_verdict verdict);
 

@@ -33,12 +33,33 @@ fails 2 'usage' --nonsense
 result $? "an unknown option is refused"
 
 timeout 100 "$bench" --quick --only am_short/0,am_medium/4096,put8,put/65536,barrier/0 --json "$dir/json" \
-    >"$dir/out" 2>"$dir/err"
+    --markdown "$dir/page.md" --plot "$dir" >"$dir/out" 2>"$dir/err"
 result $? "a short run ends well"
 grep -q '^am_short .* [0-9.]* *1\.15 \(ok\|over\|noise\)$' "$dir/out"
 result $? "a row with a budget ends with ratio, budget and verdict"
 grep -q '^put8_rate .* 8 B .* store through a table ' "$dir/out"
 result $? "a row names its limit"
+
+# has PAGE WORD...: each is in the page, and each table has as many columns in each line
+has()
+{
+    page=$1
+    shift
+    for word; do grep -q -- "$word" "$page" || return 1; done
+    awk -F'|' '/^\|/ { if (!columns) columns = NF; if (NF != columns) exit 1; next } { columns = 0 }' "$page"
+}
+has "$dir/page.md" '^# What communication costs on one host' '^Rows within their budgets: [0-9]' \
+    '^## Active messages' '^| am_medium | 4 KiB | [0-9.]* [num]*s | [0-9.]* | ping-pong + 2 memcpy[a-z, ]* | .*1\.30 \(ok\|over\|noise\) |$' \
+    '^## Put and get of 8 bytes' '^| put8_rate | 8 B ' '^## Put and get$' '^| put | 64 KiB ' '^## Barriers'
+result $? "the page has the same rows, in groups"
+if command -v gnuplot >/dev/null; then
+    has "$dir/page.md" '^!\[.*\](latency.svg)$' && [ -s "$dir/latency.svg" ]
+    result $? "and the plots"
+else
+    skip "and the plots" "no gnuplot"
+fi
+fails 2 'cannot write /nowhere/page' --quick --only put8_rate --markdown /nowhere/page
+result $? "a page that cannot be written is an error"
 
 if command -v python3 >/dev/null; then
     python3 - "$dir/json" <<'END'
@@ -60,6 +81,7 @@ fi
 result $? "--list names the rows of a network and their budgets"
 
 if AQ_UDP_FAULTS= timeout 100 "$bench" -c udp --quick --no-peers --json "$dir/far" \
+    --markdown "$dir/far.md" \
     --only am_short/0,am_short_flood,put/65536,put_stream/1048576,barrier/0,put_loss >"$dir/out" 2>"$dir/err"; then
     result 0 "a short run over udp ends well"
 elif grep -q 'this library does not hold' "$dir/err"; then
@@ -72,17 +94,20 @@ if [ -s "$dir/far" ]; then
     grep -q '^am_short .* UDP ping-pong .* 1\.10 ' "$dir/out" && grep -q '^am_short_flood .* one send() each ' "$dir/out" \
         && grep -q '^put_stream .* 1 MiB .* 1\.25 ' "$dir/out" && grep -q '^put_loss_1pct .* 2\.00 ' "$dir/out"
     result $? "its rows stand beside sockets"
+    has "$dir/far.md" '^# What communication costs over udp' '2 ranks that share no memory' '^| put_loss_1pct | 1 MiB '
+    result $? "their page"
     ! grep -q -i -w -e nan -e inf "$dir/far" "$dir/out" && ! grep -q '"median": 0[,}]' "$dir/far"
     result $? "every row has a figure"
 else
     result 0 "its rows stand beside sockets # SKIP no run"
+    result 0 "their page # SKIP no run"
     result 0 "every row has a figure # SKIP no run"
 fi
 
 # rows with other work on the machine: that each is there, and that the busy processes end
 "$bench" --list >"$dir/list" && grep -q '^loadB_short ' "$dir/list"
 result $? "--list names the rows of a loaded machine"
-timeout 150 "$bench" --quick --only load0,load1_barrier,load1_runs --json "$dir/load" >"$dir/out" 2>"$dir/err"
+timeout 150 "$bench" --quick --only load0,load1_barrier,load1_runs --json "$dir/load" --markdown "$dir/load.md" >"$dir/out" 2>"$dir/err"
 result $? "a short run with busy processes ends well"
 missing=
 for row in load0_short load0_short_p99 load0_polled load0_polled_p99 load0_barrier load0_barrier_p99 load1_barrier \
@@ -100,6 +125,9 @@ done
 for row in load0_rate load1_runs_short load1_runs_polled load1_runs_barrier; do
     grep -q "^$row .* ranks .* [23]\.00 " "$dir/out" || missing="$missing $row"
 done
+has "$dir/load.md" '^# What waiting costs on a shared machine, over smp' '^## Waiting on a loaded machine' \
+    '^| load1_barrier | 2 ranks | .* | a program that yields | '
+result $? "their page"
 [ -z "$missing" ]
 result $? "it prints every row${missing:+; missing:$missing}"
 ! grep -q -i -w -e nan -e inf "$dir/load" "$dir/out" && ! grep -q '"median": 0[,}]' "$dir/load"

@@ -94,6 +94,7 @@ static void test_unsteady_slices(void **state)
 
 static void test_verdicts(void **state)
 {
+    char text[AQ_STAT_RATIO];
     struct aq_result r;
 
     (void)state;
@@ -123,6 +124,10 @@ static void test_verdicts(void **state)
     assert_int_equal(aq_stat_verdict(&r), AQ_VERDICT_OVER);
     assert_string_equal(aq_stat_word(AQ_VERDICT_OK), "ok");
     assert_string_equal(aq_stat_word(AQ_VERDICT_OVER), "over");
+    assert_string_equal(aq_stat_ratio(1.2345, 0, text), "1.23");
+    assert_string_equal(aq_stat_ratio(1.149, 1.15, text), "1.15");
+    assert_string_equal(aq_stat_ratio(1.1561, 1.15, text), "1.16");
+    assert_string_equal(aq_stat_ratio(1.1503, 1.15, text), "1.1503");
     assert_string_equal(aq_stat_word(AQ_VERDICT_NOISE), "noise");
 }
 

@@ -351,11 +351,25 @@ static void raw_run(enum aq_raw_kind kind, unsigned way, size_t n, uint64_t iter
     }
 }
 
+/* The first line of what MPI says: Open MPI's ends at a comma, MPICH's has a tab. */
+static const char *raw_version(void)
+{
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+
+    MPI_Get_library_version(text, &length);
+    text[strcspn(text, ",\n")] = '\0';
+    for (char *at = text; (at = strchr(at, '\t')) != NULL;)
+        *at = ' ';
+    return text;
+}
+
 const struct aq_raw_lib aq_bench_raw = {
     .open = raw_open,
     .close = raw_close,
     .ways = raw_ways,
     .name = raw_name,
+    .version = raw_version,
     .ready = raw_ready,
     .is_ready = raw_is_ready,
     .run = raw_run,

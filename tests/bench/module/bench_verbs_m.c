@@ -447,11 +447,17 @@ static void raw_close(void)
     free(raw.base);
 }
 
+static const char *raw_version(void)
+{
+    return "libibverbs";
+}
+
 const struct aq_raw_lib aq_bench_raw = {
     .open = raw_open,
     .close = raw_close,
     .ways = raw_ways,
     .name = raw_name,
+    .version = raw_version,
     .ready = raw_ready,
     .is_ready = raw_is_ready,
     .run = raw_run,
