@@ -351,16 +351,18 @@ static void raw_run(enum aq_raw_kind kind, unsigned way, size_t n, uint64_t iter
     }
 }
 
-/* The first line of what MPI says: Open MPI's ends at a comma, MPICH's has a tab. */
+/* Name and number of what MPI says: "Open MPI v4.1.4, package ...", "MPICH Version:\t4.0.2\n..." */
 static const char *raw_version(void)
 {
     static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    char *word;
     int length;
 
     MPI_Get_library_version(text, &length);
     text[strcspn(text, ",\n")] = '\0';
-    for (char *at = text; (at = strchr(at, '\t')) != NULL;)
-        *at = ' ';
+    word = strstr(text, "Version:\t");
+    if (word != NULL)
+        memmove(word, word + 9, strlen(word + 9) + 1);
     return text;
 }
 
