@@ -40,6 +40,8 @@ c|command -v mpicc.mpich|libmpich-dev
 c|ls /usr/lib/*/libga-openmpi.a|libglobalarrays-dev
 c|ls /usr/lib/*/libarmci-openmpi.a|libarmci-mpi-dev
 c|ls /usr/lib/*/libscalapack-openmpi.so|libscalapack-openmpi-dev
+c|ls /usr/lib/*/liblapack.so|liblapack-dev
+c|ls /usr/lib/*/libblas.so|libblas-dev
 c|command -v gnuplot|gnuplot-nox
 c|command -v fi_pingpong|libfabric-bin
 c|test -x /usr/sbin/sshd -o -d /run/systemd/system|openssh-server

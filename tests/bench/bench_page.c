@@ -26,8 +26,9 @@ static const struct aq_group aq_groups[] = {
       "more (with a payload), here as a ratio." },
     { "Active messages", "am_",
       "Round trips answer with the same kind and size. Floods are per message, until the last one "
-      "has been handled. `am_medium_read` also reads each byte of the payload on both sides. "
-      "`am_rate`: everybody sends to everybody; with more ranks than cores the ranks take turns." },
+      "has been handled. On one host `am_medium_read` also reads each byte of the payload on both "
+      "sides. `am_rate`: everybody sends to everybody; with more ranks than cores the ranks take "
+      "turns." },
     { "Chains of 8 bytes", "put8_latency,get8_latency,getval8_latency",
       "What one operation moved says where the next one goes." },
     { "Put and get of 8 bytes, as clients write them", "put8,get8,putval8,getval8",
@@ -37,36 +38,40 @@ static const struct aq_group aq_groups[] = {
       "whose address alone is loaded." },
     { "Put and get", "put,get",
       "The size is passed at run time to both sides. NB and NBI rows wait after every 16 "
-      "operations. Rows with `cold` walk through much memory at both ends, the others use the same "
-      "memory again; those with `stream` keep 4 MiB or 64 operations under way; `put_loss_1pct` "
-      "is a stream while 1 % of all datagrams are lost, beside one without loss." },
+      "operations. On one host rows with `cold` walk through much memory at both ends, all others "
+      "use the same memory again. Over a network those with `stream` keep 4 MiB under way, but at "
+      "least 2 operations and at most 64. Over udp `put_loss_1pct` is such a stream while 1 % of "
+      "all datagrams are lost, beside one without loss." },
     { "Strided transfers", "strided",
       "`strided_put` and `strided_get`: a section of n by n doubles of a matrix with rows twice as "
-      "long; in `gaps` its doubles lie in every second column. `by_runs`: a put for each run "
-      "instead; `by_bytes`: as many bytes in one run. `strided_1d` to `strided_4d`: sections of "
-      "one to four dimensions in runs of one size, a run's length apart; `packed`: the destination "
-      "has no gaps." },
+      "long. On one host: in `gaps` its doubles lie in every second column; `by_runs`: a put for "
+      "each run instead; `by_bytes`: as many bytes in one run; `strided_1d` to `strided_4d`: "
+      "sections of one to four dimensions in runs of one size, a run's length apart; `packed`: the "
+      "destination has no gaps. Over a network these rows have no limit." },
     { "Atomics", "fadd,fcas,add_", "On 64-bit words." },
     { "Barriers and collectives", "barrier,broadcast,reduce,allreduce", "Among all ranks." },
     { "Progress and overlap", "progress,overlap",
-      "Progress compares a transfer from or to a rank that computes without ever entering the "
-      "library with the same when that rank waits in the library. Overlap puts as much computation "
-      "between start and end of a transfer as the transfer takes: 1 is entirely hidden, 2 not at "
-      "all." },
+      "On one host `progress` compares a transfer from or to a rank that computes without ever "
+      "entering the library with the same when that rank waits in the library. `overlap` puts as "
+      "much computation between start and end of a transfer as the transfer takes. On one host it "
+      "stands beside that computation alone: 1 is entirely hidden, 2 not at all." },
     { "Waiting on a loaded machine", "load",
       "Ranks that are bound to no core, and for each core the number of processes that the row's "
       "name tells, which do nothing but count. `short` waits in GASNET_BLOCKUNTIL, `polled` in a "
       "loop over gasnet_AMPoll. Each operation stands beside the same by two programs of a few "
-      "lines: one spins, the other calls sched_yield() whenever it has looked in vain; barriers of "
-      "many ranks stand beside an all-reduce of 8 bytes. `p99`: the time that 99 of 100 operations "
-      "do not exceed. `runs`: of 50 short runs the slowest one's median beside the median run's. "
-      "`rate`: the time of a message, everybody to everybody, of 64 ranks beside 2." },
+      "lines, by shared memory on one host, else by a UDP socket each: one spins, the other calls "
+      "sched_yield() whenever it has found nothing. `p99`: the time that 99 of 100 operations do "
+      "not exceed. The ratio is that of the two figures, which are over all slices; the quartiles "
+      "are those of the slices' ratios, so that the ratio may lie outside them. On one host also: "
+      "barriers of many ranks beside an all-reduce of 8 bytes; `runs`: of 50 short runs the "
+      "slowest one's median beside the median run's; `rate`: the time of a message, everybody to "
+      "everybody, of 64 ranks beside 2." },
     { "Start-up and memory", "startup,memory",
       "`startup_init`: from the first rank that enters gex_Client_Init to the last one that leaves "
-      "the first barrier; `startup_launch`: from the start of gasnetrun. The limit forks and "
-      "executes as many processes of the same program and waits for them. `memory_per_peer` is "
-      "what one rank has more for each peer that it never speaks to, `memory_active_peer` for each "
-      "that it exchanges messages with." },
+      "the first barrier; `startup_launch`: from the start of gasnetrun, which over mpi starts "
+      "MPI's launcher. The limit forks and executes as many processes of the same program and "
+      "waits for them. Not over mpi: `memory_per_peer` is what one rank has more for each peer "
+      "that it never speaks to, `memory_active_peer` for each that it exchanges messages with." },
     { "Others", "", "" },
 };
 enum { AQ_GROUPS = sizeof(aq_groups) / sizeof(aq_groups[0]) };
@@ -129,6 +134,19 @@ static void aq_page_command(const struct aq_out *out, FILE *f)
         fprintf(f, o->peers ? " --peers" : " --no-peers");
 }
 
+/* How the library was built, but for the conduit, which is chosen when a job starts. */
+static void aq_page_library(FILE *f)
+{
+    static const char text[] = GASNET_CONFIG_STRING;
+    const char *conduit = strstr(text, ",CONDUIT=");
+    const char *rest = conduit != NULL ? strchr(conduit + 1, ',') : NULL;
+
+    if (rest == NULL)
+        fprintf(f, "Library: `%s`.\n", text);
+    else
+        fprintf(f, "Library: `%.*s%s`.\n", (int)(conduit - text), text, rest);
+}
+
 static void aq_page_head(const struct aq_out *out, FILE *f)
 {
     const char *conduit = aq_page_conduit(out);
@@ -156,7 +174,7 @@ static void aq_page_head(const struct aq_out *out, FILE *f)
     if (!aq_only_load(out))
         fprintf(f, "%u ranks%s, each bound to a core if there are enough. ", out->options->ranks,
                 out->options->remote ? " that share no memory" : "");
-    fprintf(f, "Library: `%s`.\n", GASNET_CONFIG_STRING);
+    aq_page_library(f);
 }
 
 /* --- tables --- */
@@ -282,13 +300,28 @@ static bool aq_has_rows_by(const struct aq_out *out, const char *who)
     return false;
 }
 
+static const char *aq_others_text(enum aq_beside beside)
+{
+    switch (beside) {
+    case AQ_BESIDE_SHM:
+        return "In brackets: the ratio to the same limit, measured in that library's own "
+               "processes.";
+    case AQ_BESIDE_UDP:
+        return "Open MPI is over TCP. In brackets: our ratio to the limit above.";
+    default:
+        return "In brackets: our ratio to the limit above. Puts, gets and atomics of the others "
+               "use memory that the library has allocated, which ranks of one host map: no network "
+               "is involved.";
+    }
+}
+
 static void aq_page_others_head(const struct aq_out *out, FILE *f)
 {
     fprintf(f,
             "\n## Beside other libraries\n\nTheir programs run one after the other on the same "
             "cores. Round trips are a message there and one back, puts and gets end with a flush, "
-            "floods and streams are sends to posted receives. In brackets: the ratio to the same "
-            "limit, measured in that library's own processes.\n\n| row | size | Aqueduct |");
+            "floods and streams are sends to posted receives. %s\n\n| row | size | Aqueduct |",
+            aq_others_text(aq_beside(out->options)));
     for (size_t k = 0; k < AQ_OTHERS; k++)
         if (aq_has_rows_by(out, aq_others[k].who))
             fprintf(f, " %s |", aq_others[k].title);
@@ -299,7 +332,8 @@ static void aq_page_others_head(const struct aq_out *out, FILE *f)
     fprintf(f, "\n");
 }
 
-static void aq_page_other(const struct aq_result *r, FILE *f)
+/* Time, and the ratio to its limit if that is the same limit as ours. */
+static void aq_page_other(const struct aq_result *r, bool same_limit, FILE *f)
 {
     struct aq_cells c;
 
@@ -308,7 +342,10 @@ static void aq_page_other(const struct aq_result *r, FILE *f)
         return;
     }
     aq_out_cells(r, &c);
-    fprintf(f, c.ratio[0] != '\0' ? " %s (%s) |" : " %s |", c.time, c.ratio);
+    if (same_limit && c.ratio[0] != '\0')
+        fprintf(f, " %s (%s) |", c.time, c.ratio);
+    else
+        fprintf(f, " %s |", c.time);
 }
 
 static void aq_page_others(const struct aq_out *out, FILE *f)
@@ -326,10 +363,10 @@ static void aq_page_others(const struct aq_out *out, FILE *f)
         first = false;
         aq_out_cells(ours, &c);
         fprintf(f, "| %s | %s |", ours->name, c.size);
-        aq_page_other(ours, f);
+        aq_page_other(ours, true, f);
         for (size_t k = 0; k < AQ_OTHERS; k++)
             if (aq_has_rows_by(out, aq_others[k].who))
-                aq_page_other(aq_row_by(out, aq_others[k].who, ours), f);
+                aq_page_other(aq_row_by(out, aq_others[k].who, ours), !out->options->remote, f);
         fprintf(f, "\n");
     }
 }

@@ -61,7 +61,7 @@ static const struct aq_plot aq_plots[] = {
         { "aqueduct", "startup_launch", "launch to first barrier", false, "#1f4fb4" },
         { "aqueduct", "startup_init", "init to first barrier", false, "#d95f02" },
         { "aqueduct", "startup_init", "limit: fork + exec", true, "black" } } },
-    { "network-bandwidth.svg", "Streams of puts and gets over a network conduit", 
+    { "network-bandwidth.svg", "Streams of puts and gets over the udp conduit", 
       "bytes", "GB/s", AQ_PLOT_GBS, 64,
       AQ_BESIDE_UDP, {
         { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
@@ -72,13 +72,13 @@ static const struct aq_plot aq_plots[] = {
         { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" },
         { "openmpi", "put_stream", "Open MPI over TCP, stream of sends", false, "#8c4fc4" },
         { "openmpi", "put", "Open MPI over TCP, put + flush", false, "#b48cdc" } } },
-    { "network-rate.svg", "Messages over a network conduit", 
+    { "network-rate.svg", "Messages over the udp conduit", 
       "bytes", "million a second", AQ_PLOT_MOPS, 64, AQ_BESIDE_UDP, {
         { "aqueduct", "am_medium_flood", "AM Medium flood", false, "#1f4fb4" },
         { "aqueduct", "put_stream", "stream of puts", false, "#d95f02" },
         { "aqueduct", "put_stream", "limit: one send each", true, "black" },
         { "openmpi", "put_stream", "Open MPI over TCP, stream of sends", false, "#8c4fc4" } } },
-    { "network-latency.svg", "Round trips over a network conduit", 
+    { "network-latency.svg", "Round trips over the udp conduit", 
       "bytes", "nanoseconds", AQ_PLOT_NS, 1, AQ_BESIDE_UDP, {
         { "aqueduct", "am_medium", "AM Medium round trip", false, "#1f4fb4" },
         { "aqueduct", "am_medium", "limit: UDP ping-pong", true, "black" },

@@ -141,6 +141,12 @@ done
 [ -z "$failing" ]
 result $? "a failed job is an error, whatever its rows${failing:+; not so:$failing}"
 
+# runs PID: does the process run? One that has ended stays until its parent asks, which may take its time.
+runs()
+{
+    [ -r "/proc/$1/stat" ] && ! grep -q ') [ZX] ' "/proc/$1/stat" 2>/dev/null
+}
+
 # ends_busy SIGNAL STATUS: a run that gets the signal while processes are busy ends with the status,
 # and they end soon
 ends_busy()
@@ -158,7 +164,7 @@ ends_busy()
     [ $? -eq "$2" ] && [ "$(echo "$busy" | wc -w)" -ge 2 ] || return 1
     for try in $(seq 100); do
         for each in $busy; do
-            if kill -0 "$each" 2>/dev/null; then sleep 0.1 && continue 2; fi
+            if runs "$each"; then sleep 0.1 && continue 2; fi
         done
         return 0
     done

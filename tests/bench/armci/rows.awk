@@ -53,8 +53,9 @@ form == "markdown" && NR == 1 {
     print "<!-- SPDX-License-Identifier: BSD-3-Clause -->\n# What " \
         (ga == "yes" ? "Global Arrays costs on ARMCI" : "ARMCI costs") "\n"
     print "<!-- Written by `" command " --markdown FILE" (ga == "yes" ? "" : " --plot DIR") "`. -->\n"
-    print "`" command "`" (how == "quick" ? " --quick" : "") ", " date " UTC. " machine ". " \
-        "[armci.md](../armci.md#figures) says how to read the rows and has the plots."
+    print "`" command (how == "quick" ? " --quick" : "") "`, " date " UTC. " machine ". " \
+        (ga == "yes" ? "[armci.md](../armci.md#global-arrays) says how to read the rows." : \
+        "[armci.md](../armci.md#figures) says how to read the rows and has the plots.")
 }
 form == "markdown" {
     if ($1 != section)
