@@ -7,9 +7,9 @@
 [ ! -x /bin/dash ] || export CONFIG_SHELL=/bin/dash
 
 # Each row: who needs it (b build, d programs of the demo, c checks; v checks in virtual machines, s checks under Slurm,
-# whose daemons come along: only in --more, which continuous integration runs, and beyond; l checks of --long), how to see
-# that it is there, Debian packages. An sshd that systemd would start at once is also only for s and v: for c it then
-# counts as there.
+# whose daemons come along, and fuzzing: both only in --more, which continuous integration runs, and beyond; l checks of
+# --long), how to see that it is there, Debian packages. An sshd that systemd would start at once is also only for s and v:
+# for c it then counts as there.
 aq_needs()
 {
     cat <<'END'
@@ -53,6 +53,7 @@ c|command -v spin|spin
 c|/usr/bin/perl -MIO::Pty -e 1|libio-pty-perl
 s|command -v srun|slurm-wlm
 s|test -x /usr/sbin/munged|munge
+s|ls /usr/lib/llvm*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a|libclang-rt-dev
 l|PATH=$PATH:/usr/sbin:/sbin command -v debootstrap|debootstrap
 v|command -v qemu-system-x86_64|qemu-system-x86
 v|command -v busybox && ! ldd "$(command -v busybox)"|busybox-static
