@@ -468,8 +468,11 @@ void aq_job_rows(struct aq_job *job)
     aq_out_init(&out, options);
     if (options->report != NULL && (report = fopen(options->report, "w")) == NULL)
         aq_job_fail("the report cannot be opened");
-    if (report != NULL && job->raw != NULL)
-        fprintf(report, "BESIDE\t%s\n", job->raw->version());
+    if (job->raw != NULL) {
+        snprintf(out.library, sizeof(out.library), "%s", job->raw->version());
+        if (report != NULL)
+            fprintf(report, "BESIDE\t%s\n", out.library);
+    }
     for (size_t i = 0; i < count; i++) {
         struct aq_result r;
 
@@ -487,6 +490,7 @@ void aq_job_rows(struct aq_job *job)
     }
     aq_job_check_bytes(job);
     aq_job_command(job, job->size - 1, 0, AQ_SIDE_QUIT, 0);
+    out.whole = true;
     if (report != NULL)
         fclose(report);
     else

@@ -148,7 +148,7 @@ fi
 # --- a client that closes descriptors which it has not opened ---
 
 for fewest in 2 40; do
-    env GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1 timeout 60 $run -n $fewest tests/jobs/exit_case-par 46 >"$log" 2>&1
+    env GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1 timeout 10 $run -n $fewest tests/jobs/exit_case-par 46 >"$log" 2>&1
     [ $? -eq 1 ] && [ "$(grep -c '^\*\*\* ' "$log")" -eq 1 ] && grep -q 'rank 1, has been closed' "$log"
     row $? "udp, one of $fewest ranks closes descriptors 3 to 1023: one message, at once"
 done
