@@ -18,13 +18,10 @@
 #include "core/aq_am_loop.h"
 #include "core/aq_am_out.h"
 #include "base/aq_log.h"
-#include "base/aq_state.h"
 #include "core/aq_poll.h"
 #include "base/aq_rc.h"
 #include "core/aq_thread.h"
 #include "core/aq_trace.h"
-
-struct aq_limits aq_limits AQ_JOB_STATE;
 
 static const char *const aq_am_kind_names[] = { "Short", "Medium", "Long" };
 
@@ -90,13 +87,19 @@ static __attribute__((noinline, cold)) void aq_am_deliver_traced(struct aq_am_in
                          in->token.kind == AQ_AM_SHORT ? 0 : in->nbytes);
 }
 
-__attribute__((cold)) void aq_am_deliver_short_traced(struct aq_token *token,
-                                                      const gex_AM_Arg_t *args)
+__attribute__((cold)) void aq_am_deliver_payload_traced(struct aq_token *token, void *payload,
+                                                        size_t nbytes, const gex_AM_Arg_t *args)
 {
-    struct aq_am_in in = { .token = *token, .args = args };
+    struct aq_am_in in = { .token = *token, .args = args, .payload = payload, .nbytes = nbytes };
 
     aq_am_deliver_traced(&in);
     *token = in.token;
+}
+
+__attribute__((cold)) void aq_am_deliver_short_traced(struct aq_token *token,
+                                                      const gex_AM_Arg_t *args)
+{
+    aq_am_deliver_payload_traced(token, NULL, 0, args);
 }
 
 void aq_am_deliver(struct aq_am_in *in)
@@ -124,9 +127,6 @@ void aq_am_check_token(const char *call, gex_Token_t handle)
                  "%u: a token is good for its own handler only, until that returns",
                  call, token->handler, token->jobrank);
 }
-#define AQ_AM_CHECK_TOKEN(call, handle) aq_am_check_token(call, handle)
-#else
-#define AQ_AM_CHECK_TOKEN(call, handle) ((void)0)
 #endif
 
 gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask)
@@ -141,90 +141,6 @@ gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask
     info->gex_is_req = !own->is_reply;
     info->gex_is_long = own->kind == AQ_AM_LONG;
     return GEX_TI_ALL;
-}
-
-/* --- limits: the same for every peer and any number of arguments --- */
-
-static void aq_am_check_limit_query(const char *call, gex_TM_t tm, gex_Rank_t other, unsigned nargs)
-{
-#if GASNET_DEBUG
-    aq_check_started(call);
-    if (other != GEX_RANK_INVALID && tm == GEX_TM_INVALID)
-        aq_fatal("%s: the team is GEX_TM_INVALID", call);
-    if (other != GEX_RANK_INVALID && other >= aq_tm_head_of(tm)->size)
-        aq_fatal("%s: rank %u is outside 0..%u", call, other, aq_tm_head_of(tm)->size - 1);
-    if (nargs > AQ_AM_MAX_ARGS)
-        aq_fatal("%s: %u arguments; the most is %u", call, nargs, AQ_AM_MAX_ARGS);
-#else
-    (void)call, (void)tm, (void)other, (void)nargs;
-#endif
-}
-
-static size_t aq_am_max(size_t limit, gex_Flags_t flags)
-{
-    /* the library's payload buffers are never larger than a medium message */
-    return (flags & GEX_FLAG_AM_PREPARE_LEAST_ALLOC) != 0 && limit > aq_limits.max_medium
-               ? aq_limits.max_medium
-               : limit;
-}
-
-#define AQ_AM_MAX_QUERY(name, limit)                                                         \
-    size_t name(gex_TM_t tm, gex_Rank_t other, const gex_Event_t *lc_opt, gex_Flags_t flags, \
-                unsigned int numargs)                                                        \
-    {                                                                                        \
-        (void)lc_opt;                                                                        \
-        aq_am_check_limit_query(#name, tm, other, numargs);                                  \
-        return aq_am_max(limit, flags);                                                      \
-    }
-AQ_AM_MAX_QUERY(gex_AM_MaxRequestMedium, aq_limits.max_medium)
-AQ_AM_MAX_QUERY(gex_AM_MaxReplyMedium, aq_limits.max_medium)
-AQ_AM_MAX_QUERY(gex_AM_MaxRequestLong, aq_limits.max_long)
-AQ_AM_MAX_QUERY(gex_AM_MaxReplyLong, aq_limits.max_long)
-
-size_t gex_Token_MaxReplyMedium(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
-                                unsigned int numargs)
-{
-    AQ_AM_CHECK_TOKEN(__func__, token);
-    (void)token;
-    return gex_AM_MaxReplyMedium(NULL, GEX_RANK_INVALID, lc_opt, flags, numargs);
-}
-
-size_t gex_Token_MaxReplyLong(gex_Token_t token, const gex_Event_t *lc_opt, gex_Flags_t flags,
-                              unsigned int numargs)
-{
-    AQ_AM_CHECK_TOKEN(__func__, token);
-    (void)token;
-    return gex_AM_MaxReplyLong(NULL, GEX_RANK_INVALID, lc_opt, flags, numargs);
-}
-
-/* The job has one set of limits for all peers. Some clients ask before there is a job: the result
- * then holds for every conduit that may be chosen. */
-static size_t aq_am_min(bool is_long)
-{
-    size_t min = SIZE_MAX;
-
-    if (aq_limits.max_medium != 0)
-        return is_long ? aq_limits.max_long : aq_limits.max_medium;
-    for (const struct aq_conduit_ops *const *conduit = aq_conduits; *conduit != NULL; conduit++)
-        min = MIN(min, is_long ? (*conduit)->min_long : (*conduit)->min_medium);
-    return min;
-}
-
-size_t gex_AM_LUBRequestMedium(void)
-{
-    return aq_am_min(false);
-}
-size_t gex_AM_LUBReplyMedium(void)
-{
-    return aq_am_min(false);
-}
-size_t gex_AM_LUBRequestLong(void)
-{
-    return aq_am_min(true);
-}
-size_t gex_AM_LUBReplyLong(void)
-{
-    return aq_am_min(true);
 }
 
 /* --- debug checks of a message that is sent --- */
@@ -291,6 +207,18 @@ static void aq_am_check_out(const char *call, const struct aq_am_out *out,
         aq_am_check_dest(call, out->jobrank, out->dest, out->nbytes);
 }
 
+static void aq_am_check_medium(const char *call, bool is_reply, const void *src, size_t nbytes,
+                               const gex_Event_t *lc_opt, unsigned nargs, gex_Flags_t flags)
+{
+    const struct aq_am_out out = { .kind = AQ_AM_MEDIUM,
+                                   .is_reply = is_reply,
+                                   .nargs = (uint8_t)nargs,
+                                   .src = src,
+                                   .nbytes = nbytes };
+
+    aq_am_check_out(call, &out, lc_opt, flags);
+}
+
 void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank)
 {
     aq_check_started(call);
@@ -330,9 +258,12 @@ void aq_am_check_reply(const char *call, gex_Token_t handle)
 
 #define AQ_AM_CHECK_OUT(call, out, lc_opt, flags) aq_am_check_out(call, out, lc_opt, flags)
 #define AQ_AM_CHECK_SHORT(call, nargs, flags)     aq_am_check_short(call, nargs, flags)
+#define AQ_AM_CHECK_MEDIUM(call, is_reply, src, nbytes, lc_opt, nargs, flags) \
+    aq_am_check_medium(call, is_reply, src, nbytes, lc_opt, nargs, flags)
 #else
-#define AQ_AM_CHECK_OUT(call, out, lc_opt, flags) ((void)0)
-#define AQ_AM_CHECK_SHORT(call, nargs, flags)     ((void)0)
+#define AQ_AM_CHECK_OUT(call, out, lc_opt, flags)                             ((void)0)
+#define AQ_AM_CHECK_SHORT(call, nargs, flags)                                 ((void)0)
+#define AQ_AM_CHECK_MEDIUM(call, is_reply, src, nbytes, lc_opt, nargs, flags) ((void)0)
 #endif
 
 /* --- sending --- */
@@ -437,6 +368,64 @@ static inline int aq_am_send_short(gex_Rank_t jobrank, bool is_reply, gex_AM_Ind
     return 0;
 }
 
+/* The slow path of medium messages that are copied. */
+static __attribute__((noinline, cold)) int aq_am_copied_slow(bool tried, gex_Rank_t jobrank,
+                                                             bool is_reply, gex_AM_Index_t handler,
+                                                             const void *src, size_t nbytes,
+                                                             gex_Flags_t flags, unsigned nargs,
+                                                             const gex_AM_Arg_t *args)
+{
+    const struct aq_am_out out =
+        aq_am_out_medium(jobrank, is_reply, handler, src, nbytes, nargs, args);
+
+    return tried ? aq_am_send_waiting(&out, flags) : aq_am_send_traced(&out, flags);
+}
+
+/* A medium message whose source is free when the call returns. */
+static inline int aq_am_send_copied(gex_Rank_t jobrank, bool is_reply, gex_AM_Index_t handler,
+                                    const void *src, size_t nbytes, gex_Flags_t flags,
+                                    unsigned nargs, const gex_AM_Arg_t *args)
+{
+    if (AQ_UNLIKELY(aq_trace_is_on()))
+        return aq_am_copied_slow(false, jobrank, is_reply, handler, src, nbytes, flags, nargs,
+                                 args);
+    if (AQ_UNLIKELY(
+            aq_job_ops(jobrank)->am_medium(jobrank, is_reply, handler, src, nbytes, nargs, args)
+            == AQ_RETRY))
+        return aq_am_copied_slow(true, jobrank, is_reply, handler, src, nbytes, flags, nargs, args);
+    return 0;
+}
+
+/* A medium message whose conduit may go on reading the source after the call. */
+static __attribute__((noinline)) int aq_am_send_large(gex_Rank_t jobrank, bool is_reply,
+                                                      gex_AM_Index_t handler, const void *src,
+                                                      size_t nbytes, gex_Event_t *lc_opt,
+                                                      gex_Flags_t flags, unsigned nargs,
+                                                      const gex_AM_Arg_t *args)
+{
+    struct aq_am_lc lc = { .opt = lc_opt };
+    struct aq_am_out out = aq_am_out_medium(jobrank, is_reply, handler, src, nbytes, nargs, args);
+    int declined;
+
+    out.lc = aq_am_medium_lc(&lc, nbytes, flags);
+    declined = aq_am_send(&out, flags);
+    aq_am_complete(&lc, declined != 0, is_reply);
+    return declined;
+}
+
+static inline int aq_am_send_medium(gex_Rank_t jobrank, bool is_reply, gex_AM_Index_t handler,
+                                    const void *src, size_t nbytes, gex_Event_t *lc_opt,
+                                    gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    if (AQ_UNLIKELY(nbytes > AQ_AM_COPIED))
+        return aq_am_send_large(jobrank, is_reply, handler, src, nbytes, lc_opt, flags, nargs,
+                                args);
+    if (aq_am_send_copied(jobrank, is_reply, handler, src, nbytes, flags, nargs, args) != 0)
+        return 1;
+    aq_am_complete_locally(lc_opt);
+    return 0;
+}
+
 int aq_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, gex_Flags_t flags,
                         unsigned int nargs, const gex_AM_Arg_t *args)
 {
@@ -460,22 +449,15 @@ int aq_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, c
                          const gex_AM_Arg_t *args)
 {
     AQ_AM_CHECK_REQUEST("gex_AM_RequestMedium", tm, rank);
-    struct aq_am_lc lc = { .opt = lc_opt };
-    const struct aq_am_out out = { .jobrank = aq_tm_jobrank(tm, rank),
-                                   .handler = handler,
-                                   .nargs = (uint8_t)nargs,
-                                   .kind = AQ_AM_MEDIUM,
-                                   .args = args,
-                                   .src = src,
-                                   .nbytes = nbytes,
-                                   .lc = aq_am_medium_lc(&lc, nbytes, flags) };
+    AQ_AM_CHECK_MEDIUM("gex_AM_RequestMedium", false, src, nbytes, lc_opt, nargs, flags);
+    const gex_Rank_t jobrank = aq_tm_jobrank(tm, rank);
     int declined;
 
-    AQ_AM_CHECK_OUT("gex_AM_RequestMedium", &out, lc_opt, flags);
-    if (aq_am_is_loop(out.jobrank, handler))
+    if (aq_am_is_loop(jobrank, handler))
         return aq_am_loop_medium(false, handler, src, nbytes, lc_opt, flags, nargs, args);
-    declined = aq_am_send_request(&out, flags);
-    aq_am_complete(&lc, declined != 0, false);
+    declined = aq_am_send_medium(jobrank, false, handler, src, nbytes, lc_opt, flags, nargs, args);
+    if (AQ_LIKELY(!(flags & GEX_FLAG_IMMEDIATE)))
+        aq_poll_of_send();
     return declined;
 }
 
@@ -540,25 +522,17 @@ int aq_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *sr
                        const gex_AM_Arg_t *args)
 {
     AQ_AM_CHECK_REPLY("gex_AM_ReplyMedium", token);
-    struct aq_am_lc lc = { .opt = lc_opt };
-    const struct aq_am_out out = { .jobrank = aq_token(token)->jobrank,
-                                   .handler = handler,
-                                   .nargs = (uint8_t)nargs,
-                                   .kind = AQ_AM_MEDIUM,
-                                   .is_reply = 1,
-                                   .args = args,
-                                   .src = src,
-                                   .nbytes = nbytes,
-                                   .lc = aq_am_medium_lc(&lc, nbytes, flags) };
+    AQ_AM_CHECK_MEDIUM("gex_AM_ReplyMedium", true, src, nbytes, lc_opt, nargs, flags);
+    const gex_Rank_t jobrank = aq_token(token)->jobrank;
     int declined;
 
-    AQ_AM_CHECK_OUT("gex_AM_ReplyMedium", &out, lc_opt, flags);
-    if (aq_am_is_loop(out.jobrank, handler)) {
+    if (aq_am_is_loop(jobrank, handler)) {
         aq_token(token)->replied = true;
         return aq_am_loop_medium(true, handler, src, nbytes, lc_opt, flags, nargs, args);
     }
-    declined = aq_am_send_reply(token, &out, flags);
-    aq_am_complete(&lc, declined != 0, true);
+    declined = aq_am_send_medium(jobrank, true, handler, src, nbytes, lc_opt, flags, nargs, args);
+    if (!declined)
+        aq_token(token)->replied = true;
     return declined;
 }
 

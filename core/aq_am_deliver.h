@@ -63,6 +63,8 @@ static inline void aq_am_exit(const struct aq_token *token, struct aq_thread *se
 
 /* The same with tracing or statistics. */
 void aq_am_deliver_short_traced(struct aq_token *token, const gex_AM_Arg_t *args);
+void aq_am_deliver_payload_traced(struct aq_token *token, void *payload, size_t nbytes,
+                                  const gex_AM_Arg_t *args);
 
 /* Runs the handler of a short message, which the token names. */
 static inline void aq_am_deliver_short(struct aq_token *token, const gex_AM_Arg_t *args)
@@ -79,6 +81,25 @@ static inline void aq_am_deliver_short(struct aq_token *token, const gex_AM_Arg_
     outer = self->context;
     fn = aq_am_enter(token, self);
     aq_am_call_short(fn, token->nargs, aq_am_handle(token, self), NULL, 0, args);
+    aq_am_exit(token, self, outer);
+}
+
+/* The same for a message with a payload. */
+static inline void aq_am_deliver_payload(struct aq_token *token, void *payload, size_t nbytes,
+                                         const gex_AM_Arg_t *args)
+{
+    struct aq_thread *self;
+    gex_AM_Fn_t fn;
+    uint8_t outer;
+
+    if (AQ_UNLIKELY(aq_trace_is_on())) {
+        aq_am_deliver_payload_traced(token, payload, nbytes, args);
+        return;
+    }
+    self = aq_thread_self();
+    outer = self->context;
+    fn = aq_am_enter(token, self);
+    aq_am_call_payload(fn, token->nargs, aq_am_handle(token, self), payload, nbytes, args);
     aq_am_exit(token, self, outer);
 }
 

@@ -62,9 +62,11 @@ void aq_am_check_lc(const char *call, const gex_Event_t *lc_opt, bool is_reply);
 void aq_am_check_dest(const char *call, gex_Rank_t jobrank, const void *dest, size_t nbytes);
 #define AQ_AM_CHECK_REQUEST(call, tm, rank) aq_am_check_request(call, tm, rank)
 #define AQ_AM_CHECK_REPLY(call, token)      aq_am_check_reply(call, token)
+#define AQ_AM_CHECK_TOKEN(call, token)      aq_am_check_token(call, token)
 #else
 #define AQ_AM_CHECK_REQUEST(call, tm, rank) ((void)0)
 #define AQ_AM_CHECK_REPLY(call, token)      ((void)0)
+#define AQ_AM_CHECK_TOKEN(call, token)      ((void)0)
 #endif
 
 #endif

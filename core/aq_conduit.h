@@ -81,6 +81,21 @@ static inline struct aq_am_out aq_am_out_short(gex_Rank_t jobrank, bool is_reply
                                .args = args };
 }
 
+/* A medium message that is copied: its source may not be read after the call. */
+static inline struct aq_am_out aq_am_out_medium(gex_Rank_t jobrank, bool is_reply, uint8_t handler,
+                                                const void *src, size_t nbytes, unsigned nargs,
+                                                const gex_AM_Arg_t *args)
+{
+    return (struct aq_am_out){ .jobrank = jobrank,
+                               .handler = handler,
+                               .nargs = (uint8_t)nargs,
+                               .kind = AQ_AM_MEDIUM,
+                               .is_reply = is_reply,
+                               .args = args,
+                               .src = src,
+                               .nbytes = nbytes };
+}
+
 /* The local completion of a message, on its sender's stack. */
 struct aq_am_lc {
     /* of the client: GEX_EVENT_NOW, GEX_EVENT_GROUP, or where to store the event */
@@ -202,6 +217,9 @@ struct aq_conduit_ops {
     /* The same for a short message, with all arguments in registers. */
     int (*am_short)(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args);
+    /* The same for a medium message of at most 8 KiB, without local completion or buffer. */
+    int (*am_medium)(gex_Rank_t jobrank, bool is_reply, uint8_t handler, const void *src,
+                     size_t nbytes, unsigned nargs, const gex_AM_Arg_t *args);
     /* Allocates a buffer for the payload of a message to jobrank: of max bytes if possible, of at
      * least min bytes. AQ_OK; AQ_RETRY if there is no buffer now, or no credit for the message;
      * AQ_ERR_NOSUP if the conduit has no such buffers: core then keeps one for each thread. Never

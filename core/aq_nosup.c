@@ -214,6 +214,17 @@ const struct aq_coll_ops aq_nosup_coll = {
     .progress = aq_nosup_coll_progress,
 };
 
+/* --- by another entry --- */
+
+int aq_nosup_am_medium(gex_Rank_t jobrank, bool is_reply, uint8_t handler, const void *src,
+                       size_t nbytes, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    const struct aq_am_out out =
+        aq_am_out_medium(jobrank, is_reply, handler, src, nbytes, nargs, args);
+
+    return aq_job_ops(jobrank)->am_send(&out);
+}
+
 /* --- never reached --- */
 
 int aq_nosup_probe(char *why, size_t len)
@@ -350,6 +361,7 @@ const struct aq_conduit_ops aq_conduit_none = {
     .exit = aq_nosup_exit,
     .am_send = aq_nosup_am_send,
     .am_short = aq_nosup_am_short,
+    .am_medium = aq_nosup_am_medium,
     .am_alloc = aq_nosup_am_alloc,
     .am_free = aq_nosup_am_free,
     .poll = aq_nosup_poll,

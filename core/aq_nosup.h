@@ -44,6 +44,12 @@ uint32_t aq_nosup_rndv_recv(gex_Rank_t jobrank, void *dest, size_t nbytes,
                             struct aq_rndv *rndv); /* 0 */
 extern const struct aq_coll_ops aq_nosup_coll;     /* serves no call */
 
+/* --- by another entry --- */
+
+/* Calls am_send. */
+int aq_nosup_am_medium(gex_Rank_t jobrank, bool is_reply, uint8_t handler, const void *src,
+                       size_t nbytes, unsigned nargs, const gex_AM_Arg_t *args);
+
 /* --- never reached: they end the job --- */
 
 int aq_nosup_probe(char *why, size_t len);

@@ -289,6 +289,7 @@ const struct aq_conduit_ops aq_ibv_conduit = {
     .exit = aq_ibv_exit,
     .am_send = aq_ibv_am_send,
     .am_short = aq_ibv_am_short,
+    .am_medium = aq_nosup_am_medium,
     .am_alloc = aq_ibv_am_alloc,
     .am_free = aq_ibv_am_free,
     .poll = aq_ibv_poll,

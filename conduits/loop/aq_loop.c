@@ -332,6 +332,7 @@ const struct aq_conduit_ops aq_loop_conduit = {
     .exit = aq_nosup_exit, /* every sent message has arrived */
     .am_send = aq_loop_am_send,
     .am_short = aq_loop_am_short,
+    .am_medium = aq_nosup_am_medium,
     .am_alloc = aq_nosup_am_alloc, /* negotiated payloads: buffers of core */
     .am_free = aq_nosup_am_free,
     .poll = aq_loop_poll,

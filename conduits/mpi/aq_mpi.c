@@ -324,6 +324,7 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .exit = aq_mpi_shutdown_flush,
     .am_send = aq_mpi_send,
     .am_short = aq_mpi_short,
+    .am_medium = aq_nosup_am_medium,
     .am_alloc = aq_nosup_am_alloc,
     .am_free = aq_nosup_am_free,
     .poll = aq_mpi_poll,

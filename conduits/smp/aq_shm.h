@@ -120,15 +120,15 @@ struct aq_shm_ring {
     struct aq_shm_slot slots[];
 };
 
-/* Sizes of payload blocks, and how many of each a rank has in a channel. */
-#define AQ_POOL_CLASSES 3
+/* Payload blocks of three sizes, and how many of each a rank has in a channel. */
+#define AQ_POOL_CLASSES     3
+#define AQ_SHM_SMALL_BLOCK  512
+#define AQ_SHM_MIDDLE_BLOCK 4096
 struct aq_shm_pool_plan {
     uint32_t size[AQ_POOL_CLASSES];
     uint32_t count[AQ_POOL_CLASSES];
-    uint32_t first[AQ_POOL_CLASSES];  /* number of the first block of the class */
-    uint64_t offset[AQ_POOL_CLASSES]; /* of the class, in the channel's part of the pool */
-    uint64_t channel_bytes;
-    uint32_t blocks;
+    uint32_t offset[AQ_POOL_CLASSES]; /* of the class, in the channel's part of the pool */
+    uint32_t channel_bytes;
 };
 
 /* Offsets into the arena; equal on every rank. */
@@ -218,6 +218,8 @@ void aq_shm_segment_detach(void);
 int aq_shm_am_send(const struct aq_am_out *out);
 int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args);
+int aq_shm_am_medium(gex_Rank_t jobrank, bool is_reply, uint8_t handler, const void *src,
+                     size_t nbytes, unsigned nargs, const gex_AM_Arg_t *args);
 int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
                     struct aq_am_buffer *buffer_out);
 void aq_shm_am_free(bool is_reply, const struct aq_am_buffer *buffer);
@@ -226,20 +228,16 @@ void aq_shm_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handle
 
 /* --- payload blocks (aq_shm_pool.c) --- */
 
-#define AQ_BLOCK_NONE UINT16_MAX
+/* A block's name is its offset in its channel's part of the pool. */
+#define AQ_BLOCK_NONE UINT32_MAX
 void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *plan_out);
 int aq_shm_pool_init(void);
 void aq_shm_pool_fini(void);
-/* Takes the smallest free block of at least max bytes; if there is none, the largest of at least
- * min bytes; or AQ_BLOCK_NONE. */
-uint16_t aq_shm_block_take(int channel, size_t min, size_t max);
-/* The same for a caller that may keep the block for long. One block of each size stays free, so
- * that a message that waits for a block waits only for messages in flight. */
-uint16_t aq_shm_block_lend(int channel, size_t min, size_t max);
-void aq_shm_block_release(int channel, uint16_t block);
-/* Offset of a block in its channel's part of the pool; its size. */
-uint64_t aq_shm_block_offset(uint16_t block);
-size_t aq_shm_block_size(uint16_t block);
+/* Takes a block for a caller that may keep it for long, of max bytes if there is one, else the
+ * largest of at least min bytes; or AQ_BLOCK_NONE. One block of each size stays free, so that a
+ * message that waits for a block waits only for messages in flight. */
+uint32_t aq_shm_block_lend(int channel, size_t min, size_t max);
+size_t aq_shm_block_size(uint32_t block);
 
 /* --- sleeping (aq_shm_sleep.c) --- */
 

@@ -109,7 +109,7 @@ static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, int channel, u
         in->payload = rx->pool + half->offset;
         if (aq_head_loc(head) != AQ_LOC_BLOCK) {
             in->payload = message->payload;
-            memcpy(message->payload, &inline_args[in->token.nargs & 3], in->nbytes & 15);
+            aq_shm_copy_few(message->payload, &inline_args[in->token.nargs & 3], in->nbytes);
         }
     } else if (aq_head_kind(head) == AQ_AM_LONG) {
         inline_args = half->long_args;
@@ -251,7 +251,35 @@ static inline unsigned aq_shm_rx_drain_marked(struct aq_shm_rx *rx, int channel,
 
 #else /* one thread */
 
-/* A payload or many arguments. */
+/* A medium message. */
+static __attribute__((noinline)) void aq_shm_rx_handle_medium(struct aq_shm_rx *rx, int channel,
+                                                              struct aq_shm_slot *slot,
+                                                              uint64_t head)
+{
+    const struct aq_shm_half *half = &slot->half[channel];
+    const size_t nbytes = half->nbytes;
+    _Alignas(16) unsigned char few[16]; /* AQ_LOC_INLINE: aligned for any type */
+    gex_AM_Arg_t args[AQ_AM_MAX_ARGS];
+    void *payload = few;
+    struct aq_token token;
+    uint32_t taken;
+
+    aq_head_token(head, rx->jobrank, channel, &token);
+    if (AQ_LIKELY((head >> 56 & AQ_LOC_ARGS) == 0))
+        memcpy(args, half->medium_args, sizeof(half->medium_args));
+    else
+        memcpy(args, aq_slot_more(rx->ring, slot, channel), sizeof(args));
+    if (aq_head_loc(head) == AQ_LOC_BLOCK)
+        payload = rx->pool + half->offset;
+    else
+        aq_shm_copy_few(few, &half->medium_args[token.nargs & 3], nbytes);
+    aq_shm_rx_take(rx, slot, half);
+    taken = atomic_load_explicit(&rx->taken, memory_order_relaxed);
+    aq_am_deliver_payload(&token, payload, nbytes, args);
+    aq_shm_rx_give_back(rx, taken);
+}
+
+/* A Long, or a Short with many arguments. */
 static __attribute__((noinline)) void aq_shm_rx_handle_large(struct aq_shm_rx *rx, int channel,
                                                              struct aq_shm_slot *slot,
                                                              uint64_t head)
@@ -278,7 +306,10 @@ static inline __attribute__((always_inline)) void aq_shm_rx_handle(struct aq_shm
     struct aq_token token;
 
     if (AQ_UNLIKELY(aq_head_kind(head) != AQ_AM_SHORT || (head >> 56 & AQ_LOC_ARGS) != 0)) {
-        aq_shm_rx_handle_large(rx, channel, slot, head);
+        if (aq_head_kind(head) == AQ_AM_MEDIUM)
+            aq_shm_rx_handle_medium(rx, channel, slot, head);
+        else
+            aq_shm_rx_handle_large(rx, channel, slot, head);
         return;
     }
     memcpy(args, half->short_args, sizeof(args));

@@ -15,6 +15,8 @@
 #ifndef AQ_SHM_RING_H
 #define AQ_SHM_RING_H
 
+#include <string.h>
+
 #include "base/aq_lock.h"
 #include "base/aq_state.h"
 #include "conduits/smp/aq_shm.h"
@@ -55,7 +57,7 @@ struct aq_shm_tx {
     struct aq_shm_ring *ring;
     struct aq_shm_control *control;   /* the receiver's */
     _Atomic uint8_t *mark;            /* at the receiver; NULL: there are none */
-    uint16_t block[AQ_SHM_MAX_SLOTS]; /* by message number */
+    uint32_t block[AQ_SHM_MAX_SLOTS]; /* by message number */
 };
 
 /* The receiver's end of a channel; what every poll and message needs is one line. */
@@ -107,6 +109,68 @@ __attribute__((cold)) void aq_shm_tx_greet(struct aq_shm_tx *tx);
 /* Peers have sent their first message: find out which, and listen to them. */
 __attribute__((cold)) void aq_shm_welcome(uint32_t greetings);
 
+/* --- payload blocks (aq_shm_pool.c) --- */
+
+/* The free blocks of each size of one channel; the last one given back comes first. */
+struct aq_shm_pool_channel {
+    aq_lock lock;
+    struct aq_shm_free {
+        uint32_t count;
+        uint32_t *blocks;
+    } free[AQ_POOL_CLASSES];
+};
+extern struct aq_shm_pool_channel aq_shm_pools[AQ_CHANNELS] __attribute__((visibility("hidden")));
+
+/* The class of the smallest block for a payload; AQ_POOL_CLASSES if none is large enough. */
+static inline int aq_shm_class_of(size_t nbytes)
+{
+    return (nbytes > AQ_SHM_SMALL_BLOCK) + (nbytes > AQ_SHM_MIDDLE_BLOCK)
+           + (nbytes > AQ_SHM_MAX_MEDIUM);
+}
+
+static inline int aq_shm_class_of_block(uint32_t block)
+{
+    const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
+
+    return (block >= plan->offset[1]) + (block >= plan->offset[2]);
+}
+
+/* Every caller leaves `keep` blocks of each size free. */
+static inline uint32_t aq_shm_block_pop(int channel, int class, uint32_t keep)
+{
+    struct aq_shm_free *list = &aq_shm_pools[channel].free[class];
+
+    return list->count > keep ? list->blocks[--list->count] : AQ_BLOCK_NONE;
+}
+
+/* The pool's lock is held, and no block of that size is free. */
+uint32_t aq_shm_block_take_larger(int channel, size_t nbytes);
+
+/* Takes the smallest free block of at least nbytes, of at most AQ_SHM_MAX_MEDIUM; or
+ * AQ_BLOCK_NONE. */
+static inline uint32_t aq_shm_block_take(int channel, size_t nbytes)
+{
+    uint32_t block;
+
+    aq_lock_acquire(&aq_shm_pools[channel].lock);
+    block = aq_shm_block_pop(channel, aq_shm_class_of(nbytes), 0);
+    if (AQ_UNLIKELY(block == AQ_BLOCK_NONE))
+        block = aq_shm_block_take_larger(channel, nbytes);
+    aq_lock_release(&aq_shm_pools[channel].lock);
+    return block;
+}
+
+static inline void aq_shm_block_release(int channel, uint32_t block)
+{
+    struct aq_shm_free *list = &aq_shm_pools[channel].free[aq_shm_class_of_block(block)];
+
+    aq_lock_acquire(&aq_shm_pools[channel].lock);
+    list->blocks[list->count++] = block;
+    aq_lock_release(&aq_shm_pools[channel].lock);
+}
+
+/* --- links --- */
+
 static inline struct aq_shm_link *aq_shm_link_find(uint32_t local)
 {
     /* acquire: pairs with the release in aq_shm_link() */
@@ -148,6 +212,28 @@ static inline void aq_head_token(uint64_t head, gex_Rank_t jobrank, int channel,
     token->loc = (uint8_t)(head >> 56);
     token->is_reply = channel == AQ_CHANNEL_REPLY;
     token->replied = false;
+}
+
+/* Copies a payload that travels in the slot: at most 15 bytes. */
+static inline void aq_shm_copy_few(void *to, const void *from, size_t nbytes)
+{
+    char *out = to;
+    const char *in = from;
+
+    if ((nbytes & 8) != 0) {
+        memcpy(out, in, 8);
+        out += 8, in += 8;
+    }
+    if ((nbytes & 4) != 0) {
+        memcpy(out, in, 4);
+        out += 4, in += 4;
+    }
+    if ((nbytes & 2) != 0) {
+        memcpy(out, in, 2);
+        out += 2, in += 2;
+    }
+    if ((nbytes & 1) != 0)
+        *out = *in;
 }
 
 static inline struct aq_shm_slot *aq_slot_after(struct aq_shm_ring *ring, struct aq_shm_slot *slot)

@@ -13,9 +13,26 @@
 
 #define AQ_SHM_BLOCKS_LAZY 4 /* blocks out before a sender looks for finished ones */
 
-/* Take back the blocks of messages that the receiver is done with, and count the free slots.
- * tx->lock is held. */
-static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
+/* Take back the blocks of all messages before the given one, and count the free slots. tx->lock is
+ * held. */
+static inline void aq_shm_tx_take_back(struct aq_shm_tx *tx, int channel, uint32_t done)
+{
+    if (tx->blocks_out == 0)
+        tx->freed = done;
+    for (; tx->freed != done; tx->freed++) {
+        uint32_t *block = &tx->block[tx->freed % AQ_SHM_MAX_SLOTS];
+
+        if (*block != AQ_BLOCK_NONE) {
+            aq_shm_block_release(channel, *block);
+            *block = AQ_BLOCK_NONE;
+            tx->blocks_out--;
+        }
+    }
+    tx->space = aq_shm.layout.slots - (tx->sent - tx->freed) - tx->reserved;
+}
+
+/* Ask the receiver's count what it is done with. tx->lock is held. */
+static __attribute__((noinline)) void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
 {
     /* acquire: pairs with aq_shm_rx_give_back(); the handlers' reads are over */
     const uint32_t done =
@@ -24,21 +41,23 @@ static void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
 
     if (AQ_UNLIKELY(!tx->greeted))
         aq_shm_tx_greet(tx);
-    if (tx->blocks_out == 0)
-        tx->freed = done;
-    for (; tx->freed != done; tx->freed++) {
-        uint16_t *block = &tx->block[tx->freed % AQ_SHM_MAX_SLOTS];
-
-        if (*block != AQ_BLOCK_NONE) {
-            aq_shm_block_release(tx->channel, *block);
-            *block = AQ_BLOCK_NONE;
-            tx->blocks_out--;
-        }
-    }
-    tx->space = aq_shm.layout.slots - (tx->sent - tx->freed) - tx->reserved;
+    aq_shm_tx_take_back(tx, tx->channel, done);
     /* what is done was taken: a channel without answers must not look empty when the count of its
      * messages comes round to the last answer's */
     aq_shm_tx_note_taken(tx, tx->freed);
+}
+
+/* The same without a line that the receiver writes, as far as its answers tell. With one thread it
+ * is done with all that it had taken when it sent a request; when it sent a reply, with all but the
+ * request that it replies to. With more threads other handlers may run. */
+static inline void aq_shm_tx_reclaim_answered(struct aq_shm_tx *tx, int channel)
+{
+    /* acquire: pairs with aq_shm_tx_note_taken(); the handlers' reads are over */
+    const uint32_t done = atomic_load_explicit(&tx->taken, memory_order_acquire)
+                          - (channel == AQ_CHANNEL_REQUEST ? 1 : 0);
+
+    if (!AQ_THREADED && (int32_t)(done - tx->freed) > 0)
+        aq_shm_tx_take_back(tx, channel, done);
 }
 
 void aq_shm_ring_reclaim(int channel)
@@ -97,32 +116,54 @@ static inline void aq_shm_copy_args(gex_AM_Arg_t *to, const gex_AM_Arg_t *from, 
     }
 }
 
-/* Put the payload in a block, unless it is in one already. AQ_RETRY if there is none. */
-static int aq_shm_put_block(struct aq_shm_tx *tx, const struct aq_am_out *out, uint32_t *offset_out)
+/* The next message has this block. */
+static inline void aq_shm_tx_note_block(struct aq_shm_tx *tx, uint32_t block)
 {
-    uint16_t block;
-    char *loc;
-
-    if (out->buffer != NULL) {
-        block = (uint16_t)out->buffer->own;
-    } else {
-        if (tx->blocks_out >= AQ_SHM_BLOCKS_LAZY)
-            aq_shm_tx_reclaim(tx);
-        block = aq_shm_block_take(tx->channel, out->nbytes, out->nbytes);
-        if (AQ_UNLIKELY(block == AQ_BLOCK_NONE)) {
-            /* aq_shm_ring_reclaim() has passed over the channel whose lock we hold */
-            aq_shm_tx_reclaim(tx);
-            block = aq_shm_block_take(tx->channel, out->nbytes, out->nbytes);
-            if (block == AQ_BLOCK_NONE)
-                return AQ_RETRY;
-        }
-    }
     tx->block[tx->sent % AQ_SHM_MAX_SLOTS] = block; /* messages count from 1, blocks from 0 */
     tx->blocks_out++;
-    *offset_out = (uint32_t)aq_shm_block_offset(block);
-    loc = aq_shm_pool(aq_shm.me, tx->channel) + *offset_out;
-    if (out->src != loc)
-        memcpy(loc, out->src, out->nbytes);
+}
+
+/* No block is free at first sight: look at what the receiver is done with. */
+static __attribute__((noinline, cold)) uint32_t aq_shm_tx_find_block(struct aq_shm_tx *tx,
+                                                                     int channel, size_t nbytes)
+{
+    /* aq_shm_ring_reclaim() passes over the channel whose lock we hold */
+    aq_shm_tx_reclaim(tx);
+    aq_shm_ring_reclaim(channel);
+    return aq_shm_block_take(channel, nbytes);
+}
+
+/* Put a payload in a block of its size. AQ_RETRY if there is none. */
+static inline int aq_shm_put_block(struct aq_shm_tx *tx, int channel, const void *src,
+                                   size_t nbytes, uint32_t *block_out)
+{
+    uint32_t block;
+
+    aq_shm_tx_reclaim_answered(tx, channel);
+    if (tx->blocks_out >= AQ_SHM_BLOCKS_LAZY)
+        aq_shm_tx_reclaim(tx);
+    block = aq_shm_block_take(channel, nbytes);
+    if (AQ_UNLIKELY(block == AQ_BLOCK_NONE)) {
+        block = aq_shm_tx_find_block(tx, channel, nbytes);
+        if (block == AQ_BLOCK_NONE)
+            return AQ_RETRY;
+    }
+    aq_shm_tx_note_block(tx, block);
+    memcpy(aq_shm_pool(aq_shm.me, channel) + block, src, nbytes);
+    *block_out = block;
+    return AQ_OK;
+}
+
+/* The same for a message that may have a block already, with its payload in it or elsewhere. */
+static int aq_shm_put_payload(struct aq_shm_tx *tx, const struct aq_am_out *out,
+                              uint32_t *block_out)
+{
+    if (out->buffer == NULL)
+        return aq_shm_put_block(tx, tx->channel, out->src, out->nbytes, block_out);
+    *block_out = (uint32_t)out->buffer->own;
+    aq_shm_tx_note_block(tx, *block_out);
+    if (out->src != out->buffer->addr)
+        memcpy(out->buffer->addr, out->src, out->nbytes);
     return AQ_OK;
 }
 
@@ -139,6 +180,12 @@ static inline unsigned aq_shm_put_args(const struct aq_shm_tx *tx, const struct 
     return AQ_LOC_ARGS;
 }
 
+/* Is there space for the payload behind the arguments? */
+static inline bool aq_shm_medium_fits(unsigned nargs, size_t nbytes)
+{
+    return nbytes + nargs * sizeof(gex_AM_Arg_t) <= AQ_INLINE_MEDIUM * sizeof(gex_AM_Arg_t);
+}
+
 static int aq_shm_fill_medium(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
                               const struct aq_am_out *out, unsigned *loc_out)
 {
@@ -149,11 +196,11 @@ static int aq_shm_fill_medium(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
     half->nbytes = (uint32_t)out->nbytes;
     if (out->nbytes == 0) {
         loc |= AQ_LOC_NONE;
-    } else if (out->nbytes + out->nargs * sizeof(gex_AM_Arg_t) <= sizeof(half->medium_args)) {
-        memcpy(&half->medium_args[out->nargs], out->src, out->nbytes);
+    } else if (aq_shm_medium_fits(out->nargs, out->nbytes)) {
+        aq_shm_copy_few(&half->medium_args[out->nargs], out->src, out->nbytes);
         loc |= AQ_LOC_INLINE;
     } else {
-        if (aq_shm_put_block(tx, out, &half->offset) != AQ_OK)
+        if (aq_shm_put_payload(tx, out, &half->offset) != AQ_OK)
             return AQ_RETRY;
         loc |= AQ_LOC_BLOCK;
     }
@@ -190,7 +237,7 @@ static int aq_shm_fill_long(struct aq_shm_tx *tx, struct aq_shm_slot *slot,
     memcpy(half->dest, &out->dest, sizeof(out->dest));
     half->long_nbytes = (uint32_t)out->nbytes;
     if (!aq_shm_long_is_direct(out)) {
-        if (aq_shm_put_block(tx, out, &half->long_offset) != AQ_OK)
+        if (aq_shm_put_payload(tx, out, &half->long_offset) != AQ_OK)
             return AQ_RETRY;
         loc |= AQ_LOC_COPY;
     }
@@ -247,12 +294,25 @@ static inline struct aq_shm_slot *aq_shm_tx_slot(const struct aq_shm_tx *tx, int
     return tx->slot;
 }
 
+#if GASNET_DEBUG
+/* aq_shm_tx_reclaim_answered() relies on this. */
+static void aq_shm_check_sender(int channel)
+{
+    if (channel == AQ_CHANNEL_REQUEST && aq_thread_self()->context == AQ_CTX_REPLY)
+        aq_fatal("a handler of a reply sends a request: this is a fault of the library");
+}
+#define AQ_SHM_CHECK_SENDER(channel) aq_shm_check_sender(channel)
+#else
+#define AQ_SHM_CHECK_SENDER(channel) ((void)0)
+#endif
+
 /* The filled slot becomes a message. tx->lock is held. */
 static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int channel, struct aq_shm_slot *slot,
                                      uint8_t handler, unsigned nargs, unsigned kind, unsigned loc)
 {
     struct aq_shm_half *half = &slot->half[channel];
 
+    AQ_SHM_CHECK_SENDER(channel);
     /* acquire: pairs with aq_shm_rx_take(); what another thread read there, it read before */
     half->taken = atomic_load_explicit(&tx->back->taken, memory_order_acquire);
     const uint32_t number = tx->sent + 1;
@@ -347,7 +407,7 @@ int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
                     struct aq_am_buffer *buffer)
 {
     struct aq_shm_tx *tx = aq_shm_tx(aq_job_local_index(jobrank), is_reply);
-    uint16_t block;
+    uint32_t block;
     bool space;
 
     aq_lock_acquire(&tx->lock);
@@ -360,7 +420,7 @@ int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
     block = aq_shm_block_lend(is_reply, min, max);
     if (block == AQ_BLOCK_NONE)
         return AQ_RETRY;
-    buffer->addr = aq_shm_pool(aq_shm.me, is_reply) + aq_shm_block_offset(block);
+    buffer->addr = aq_shm_pool(aq_shm.me, is_reply) + block;
     buffer->size = aq_shm_block_size(block);
     buffer->own = block;
     return AQ_OK;
@@ -368,7 +428,7 @@ int aq_shm_am_alloc(gex_Rank_t jobrank, bool is_reply, size_t min, size_t max,
 
 void aq_shm_am_free(bool is_reply, const struct aq_am_buffer *buffer)
 {
-    aq_shm_block_release(is_reply, (uint16_t)buffer->own);
+    aq_shm_block_release(is_reply, (uint32_t)buffer->own);
 }
 
 /* First contact, no free slot at first sight, many arguments, a lock that is held: the general
@@ -382,28 +442,38 @@ static __attribute__((noinline, cold)) int aq_shm_am_short_slow(gex_Rank_t jobra
     return aq_shm_am_send(&out);
 }
 
-/* The quick way; its every step is one that a message needs. channel is known to the compiler. */
+/* The quick way begins: a channel, locked and with a free slot. NULL: the general way. */
+static inline __attribute__((always_inline)) struct aq_shm_tx *aq_shm_channel(gex_Rank_t jobrank,
+                                                                              int channel)
+{
+    struct aq_shm_link *link;
+    struct aq_shm_tx *tx;
+
+    if (AQ_UNLIKELY(!aq_job.nbrhd_in_a_row))
+        return NULL;
+    link = aq_shm_link_find(jobrank - aq_job.nbrhd_first);
+    if (AQ_UNLIKELY(link == NULL))
+        return NULL;
+    tx = &link->tx[channel];
+    if (AQ_UNLIKELY(!aq_lock_try(&tx->lock)))
+        return NULL;
+    if (AQ_LIKELY(tx->space != 0))
+        return tx;
+    aq_lock_release(&tx->lock);
+    return NULL;
+}
+
+/* Its every step is one that a message needs. channel is known to the compiler. */
 static inline __attribute__((always_inline)) int aq_shm_channel_short(gex_Rank_t jobrank,
                                                                       int channel, uint8_t handler,
                                                                       unsigned nargs,
                                                                       const gex_AM_Arg_t *args)
 {
-    struct aq_shm_link *link;
+    struct aq_shm_tx *tx = nargs <= AQ_INLINE_SHORT ? aq_shm_channel(jobrank, channel) : NULL;
     struct aq_shm_slot *slot;
-    struct aq_shm_tx *tx;
 
-    if (AQ_UNLIKELY(!aq_job.nbrhd_in_a_row || nargs > AQ_INLINE_SHORT))
+    if (AQ_UNLIKELY(tx == NULL))
         return aq_shm_am_short_slow(jobrank, channel, handler, nargs, args);
-    link = aq_shm_link_find(jobrank - aq_job.nbrhd_first);
-    if (AQ_UNLIKELY(link == NULL))
-        return aq_shm_am_short_slow(jobrank, channel, handler, nargs, args);
-    tx = &link->tx[channel];
-    if (AQ_UNLIKELY(!aq_lock_try(&tx->lock)))
-        return aq_shm_am_short_slow(jobrank, channel, handler, nargs, args);
-    if (AQ_UNLIKELY(tx->space == 0)) {
-        aq_lock_release(&tx->lock);
-        return aq_shm_am_short_slow(jobrank, channel, handler, nargs, args);
-    }
     slot = aq_shm_tx_slot(tx, channel);
     if (nargs != 0)
         aq_shm_copy_args(slot->half[channel].short_args, args, nargs);
@@ -417,4 +487,54 @@ int aq_shm_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned
 {
     return is_reply ? aq_shm_channel_short(jobrank, AQ_CHANNEL_REPLY, handler, nargs, args)
                     : aq_shm_channel_short(jobrank, AQ_CHANNEL_REQUEST, handler, nargs, args);
+}
+
+static __attribute__((noinline, cold)) int aq_shm_am_medium_slow(gex_Rank_t jobrank, bool is_reply,
+                                                                 uint8_t handler, const void *src,
+                                                                 size_t nbytes, unsigned nargs,
+                                                                 const gex_AM_Arg_t *args)
+{
+    const struct aq_am_out out =
+        aq_am_out_medium(jobrank, is_reply, handler, src, nbytes, nargs, args);
+
+    return aq_shm_am_send(&out);
+}
+
+static inline __attribute__((always_inline)) int aq_shm_channel_medium(
+    gex_Rank_t jobrank, int channel, uint8_t handler, const void *src, size_t nbytes,
+    unsigned nargs, const gex_AM_Arg_t *args)
+{
+    struct aq_shm_tx *tx = nargs <= AQ_INLINE_MEDIUM ? aq_shm_channel(jobrank, channel) : NULL;
+    unsigned loc = AQ_LOC_INLINE;
+    struct aq_shm_slot *slot;
+    struct aq_shm_half *half;
+
+    if (AQ_UNLIKELY(tx == NULL))
+        return aq_shm_am_medium_slow(jobrank, channel, handler, src, nbytes, nargs, args);
+    slot = aq_shm_tx_slot(tx, channel);
+    half = &slot->half[channel];
+    if (aq_shm_medium_fits(nargs, nbytes)) {
+        aq_shm_copy_few(&half->medium_args[nargs], src, nbytes);
+    } else {
+        loc = AQ_LOC_BLOCK;
+        if (AQ_UNLIKELY(aq_shm_put_block(tx, channel, src, nbytes, &half->offset) != AQ_OK)) {
+            aq_lock_release(&tx->lock);
+            return AQ_RETRY;
+        }
+    }
+    if (nargs != 0)
+        aq_shm_copy_args(half->medium_args, args, nargs);
+    half->nbytes = (uint32_t)nbytes;
+    aq_shm_tx_publish(tx, channel, slot, handler, nargs, AQ_AM_MEDIUM, loc);
+    aq_lock_release(&tx->lock);
+    return aq_shm_tx_wake(tx);
+}
+
+int aq_shm_am_medium(gex_Rank_t jobrank, bool is_reply, uint8_t handler, const void *src,
+                     size_t nbytes, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    return is_reply
+               ? aq_shm_channel_medium(jobrank, AQ_CHANNEL_REPLY, handler, src, nbytes, nargs, args)
+               : aq_shm_channel_medium(jobrank, AQ_CHANNEL_REQUEST, handler, src, nbytes, nargs,
+                                       args);
 }

@@ -47,6 +47,14 @@ static int aq_smp_am_short(gex_Rank_t jobrank, bool is_reply, uint8_t handler, u
                                        : AQ_RETRY;
 }
 
+static int aq_smp_am_medium(gex_Rank_t jobrank, bool is_reply, uint8_t handler, const void *src,
+                            size_t nbytes, unsigned nargs, const gex_AM_Arg_t *args)
+{
+    return aq_job.remote->may_notify()
+               ? aq_shm_am_medium(jobrank, is_reply, handler, src, nbytes, nargs, args)
+               : AQ_RETRY;
+}
+
 static int aq_smp_notify_wait(gex_Rank_t rank, gex_Flags_t flags)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT("peers that are to forget unmapped memory", rank);
@@ -63,8 +71,9 @@ static int aq_smp_notify_wait(gex_Rank_t rank, gex_Flags_t flags)
     return AQ_OK;
 }
 #else
-#define aq_smp_am_send  aq_shm_am_send
-#define aq_smp_am_short aq_shm_am_short
+#define aq_smp_am_send   aq_shm_am_send
+#define aq_smp_am_short  aq_shm_am_short
+#define aq_smp_am_medium aq_shm_am_medium
 
 static inline int aq_smp_notify_wait(gex_Rank_t rank, gex_Flags_t flags)
 {
@@ -112,6 +121,7 @@ const struct aq_conduit_ops aq_smp_conduit = {
     .exit = aq_nosup_exit,
     .am_send = aq_smp_am_send,
     .am_short = aq_smp_am_short,
+    .am_medium = aq_smp_am_medium,
     .am_alloc = aq_shm_am_alloc,
     .am_free = aq_shm_am_free,
     .poll = aq_shm_poll,

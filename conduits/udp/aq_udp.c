@@ -235,6 +235,7 @@ const struct aq_conduit_ops aq_udp_conduit = {
     .exit = aq_udp_exit,
     .am_send = aq_udp_am_send,
     .am_short = aq_udp_am_short,
+    .am_medium = aq_nosup_am_medium,
     .am_alloc = aq_nosup_am_alloc, /* the core's buffers */
     .am_free = aq_nosup_am_free,
     .poll = aq_udp_poll,

@@ -1,7 +1,8 @@
 /*
  * test_am_replies.c - a reply is optional, of any category, reaches the requester only, may be sent
  * to a handler registered for both; handlers nest at most two deep and never inside calls that may
- * not. Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, active messages.
+ * not; a payload stays until its handler returns, also after the reply. Ranks 1+. Conduits all.
+ * Source GASNet-EX specification 0.19, active messages.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aq_test.h"
@@ -15,11 +16,15 @@ enum {
     H_ANS_L,
     H_BOTH,
     H_SILENT,
+    H_READ_ON,
+    H_NEXT,
     NONE = 3,
-    ROUNDS = 20
+    ROUNDS = 20,
+    WORDS = 1000, /* of a large payload; a small one has 100 */
+    READS = 40
 };
 
-static aq_test_count_t asked, answers[3], both, silent;
+static aq_test_count_t asked, answers[3], both, silent, next;
 static _Thread_local int depth, in_request, in_reply;
 static atomic_int too_deep, wrong_nest;
 
@@ -120,6 +125,39 @@ static void h_silent(gex_Token_t token)
     atomic_fetch_add(&silent, 1);
 }
 
+/* Are all words of a payload this number? */
+static int all_are(const void *buf, size_t nbytes, gex_AM_Arg_t number)
+{
+    const volatile gex_AM_Arg_t *words = buf;
+    size_t i;
+
+    for (i = 0; i < nbytes / sizeof(*words); i++)
+        if (words[i] != number)
+            return 0;
+    return 1;
+}
+
+/* Replies and reads on, while the requester, which has the reply, sends its next payloads. */
+static void h_read_on(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t number)
+{
+    gex_AM_Arg_t answer[WORDS];
+    int intact = 1, i;
+
+    for (i = 0; i < WORDS; i++)
+        answer[i] = ~number;
+    gex_AM_ReplyMedium1(token, H_NEXT, answer, nbytes, GEX_EVENT_NOW, 0, ~number);
+    for (i = 0; i < READS; i++)
+        intact &= all_are(buf, nbytes, number);
+    AQ_CHECK(intact);
+}
+
+static void h_next(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t number)
+{
+    (void)token;
+    AQ_CHECK(all_are(buf, nbytes, number));
+    atomic_fetch_add(&next, 1);
+}
+
 static gex_AM_Entry_t table[] = {
     AQ_ENTRY(H_ASK_S, h_ask_s, AQ_SQ, 2),
     AQ_ENTRY(H_ASK_M, h_ask_ml, AQ_MQ, 2),
@@ -129,7 +167,22 @@ static gex_AM_Entry_t table[] = {
     AQ_ENTRY(H_ANS_L, h_ans_ml, GEX_FLAG_AM_MEDLONG | GEX_FLAG_AM_REQREP, 1),
     AQ_ENTRY(H_BOTH, h_both, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQREP, 1),
     AQ_ENTRY(H_SILENT, h_silent, AQ_SQ, 0),
+    AQ_ENTRY(H_READ_ON, h_read_on, AQ_MQ, 1),
+    AQ_ENTRY(H_NEXT, h_next, AQ_MP, 1),
 };
+
+/* Sizes take turns, so that blocks of one size come back between those of another. */
+static void ask_for_next(gex_Rank_t to, gex_AM_Arg_t number)
+{
+    gex_AM_Arg_t payload[WORDS];
+    size_t words = number % 5 == 4 ? 1 : number % 5 == 3 ? 100 : WORDS, i;
+
+    for (i = 0; i < words; i++)
+        payload[i] = number;
+    gex_AM_RequestMedium1(aq_test_tm, to, H_READ_ON, payload, words * sizeof(payload[0]),
+                          GEX_EVENT_NOW, 0, number);
+    aq_test_wait(&next, number + 1);
+}
 
 static void ask_all(gex_Rank_t to, int how)
 {
@@ -174,5 +227,8 @@ int main(int argc, char **argv)
     AQ_CHECK_EQ(atomic_load(&too_deep), 0);
     rule("core 20.5: a reply never runs request handlers on its thread");
     AQ_CHECK_EQ(atomic_load(&wrong_nest), 0);
+    rule("core 2: a payload is the handler's until it returns, also after its reply");
+    for (round = 0; round < 20 * ROUNDS; round++)
+        ask_for_next((aq_test_me + 1) % aq_test_n, round);
     return aq_test_finish();
 }

@@ -40,9 +40,10 @@ my %bound = (
     atomic_ad_fcas       => [13, 17],
 );
 
-# Functions of the library that short messages and polls enter by: calls through the conduit's table are not
+# Functions of the library that short and medium messages and polls enter by: calls through the conduit's table are not
 # seen in the disassembly, so its entries are named too.
-my @entries = qw(aq_am_request_short aq_am_reply_short aq_shm_am_short aq_shm_poll aq_poll gasnet_AMPoll);
+my @entries = qw(aq_am_request_short aq_am_reply_short aq_shm_am_short aq_am_request_medium
+                 aq_am_reply_medium aq_shm_am_medium aq_shm_poll aq_poll gasnet_AMPoll);
 
 # May have atomic read-modify-writes.
 my %allowed = (

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/aq_rc.h"
-#include "conduits/smp/aq_shm.h"
+#include "conduits/smp/aq_shm_ring.h"
 
 static int setup(void **state)
 {
@@ -19,14 +19,24 @@ static int setup(void **state)
     return aq_shm_pool_init() == AQ_OK ? 0 : -1;
 }
 
-static uint32_t block_size(uint16_t block)
+static uint32_t block_size(uint32_t block)
 {
     const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
     int class = AQ_POOL_CLASSES - 1;
 
-    while (block < plan->first[class])
+    while (block < plan->offset[class])
         class --;
     return plan->size[class];
+}
+
+static uint32_t block_count(void)
+{
+    const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
+    uint32_t count = 0;
+
+    for (int class = 0; class < AQ_POOL_CLASSES; class ++)
+        count += plan->count[class];
+    return count;
 }
 
 static void test_plan(void **state)
@@ -46,7 +56,7 @@ static void test_plan(void **state)
         }
         assert_int_equal(plan.channel_bytes, end);
         assert_int_equal(plan.size[AQ_POOL_CLASSES - 1], AQ_SHM_MAX_MEDIUM);
-        assert_true(plan.blocks < AQ_BLOCK_NONE);
+        assert_true(end < AQ_BLOCK_NONE);
     }
 }
 
@@ -56,77 +66,79 @@ static void test_smallest_that_fits(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        uint16_t block = aq_shm_block_take(AQ_CHANNEL_REQUEST, sizes[i], sizes[i]);
+        uint32_t block = aq_shm_block_take(AQ_CHANNEL_REQUEST, sizes[i]);
 
         assert_int_not_equal(block, AQ_BLOCK_NONE);
         assert_true(block_size(block) >= sizes[i]);
         assert_true(block_size(block) / 16 < sizes[i] || block_size(block) == 512);
         aq_shm_block_release(AQ_CHANNEL_REQUEST, block);
     }
-    assert_int_equal(
-        aq_shm_block_take(AQ_CHANNEL_REQUEST, AQ_SHM_MAX_MEDIUM + 1, AQ_SHM_MAX_MEDIUM + 1),
-        AQ_BLOCK_NONE);
 }
 
 /* take all there are of a channel, twice: as many, apart from each other, in bounds */
 static void test_take_all(void **state)
 {
     const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
-    uint16_t *taken = calloc(plan->blocks, sizeof(*taken));
+    uint32_t *taken = calloc(block_count(), sizeof(*taken));
     bool *used = calloc(plan->channel_bytes / 512, sizeof(*used));
-    uint16_t other;
+    uint32_t other;
 
     (void)state;
     for (int turn = 0; turn < 2; turn++) {
         memset(used, 0, plan->channel_bytes / 512 * sizeof(*used));
-        for (uint32_t i = 0; i < plan->blocks; i++) {
-            uint64_t offset;
+        for (uint32_t i = 0; i < block_count(); i++) {
+            uint32_t offset;
 
-            taken[i] =
-                aq_shm_block_take(AQ_CHANNEL_REPLY, 1, 1); /* the small ones first, then any */
+            taken[i] = aq_shm_block_take(AQ_CHANNEL_REPLY, 1); /* the small ones first, then any */
             assert_int_not_equal(taken[i], AQ_BLOCK_NONE);
-            offset = aq_shm_block_offset(taken[i]);
-            assert_true(offset + block_size(taken[i]) <= plan->channel_bytes);
+            offset = taken[i];
+            assert_true((uint64_t)offset + block_size(taken[i]) <= plan->channel_bytes);
             for (uint32_t part = 0; part < block_size(taken[i]) / 512; part++) {
                 assert_false(used[offset / 512 + part]);
                 used[offset / 512 + part] = true;
             }
         }
-        assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REPLY, 1, 1), AQ_BLOCK_NONE);
-        other = aq_shm_block_take(AQ_CHANNEL_REQUEST, 1, 1); /* own channel */
+        assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REPLY, 1), AQ_BLOCK_NONE);
+        other = aq_shm_block_take(AQ_CHANNEL_REQUEST, 1); /* own channel */
         assert_int_not_equal(other, AQ_BLOCK_NONE);
         aq_shm_block_release(AQ_CHANNEL_REQUEST, other);
-        for (uint32_t i = 0; i < plan->blocks; i++)
+        for (uint32_t i = 0; i < block_count(); i++)
             aq_shm_block_release(AQ_CHANNEL_REPLY, taken[i]);
     }
     free(taken);
     free(used);
 }
 
-/* who can do with less gets the most there is, and never less than that */
+/* who can do with less gets the most there is, never less than that, and never a size's last block
+ */
 static void test_settle_for_less(void **state)
 {
     const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
-    uint16_t *taken = calloc(plan->blocks, sizeof(*taken));
+    uint32_t *taken = calloc(block_count(), sizeof(*taken));
     uint32_t count = 0;
 
     (void)state;
     for (int class = AQ_POOL_CLASSES - 1; class >= 0; class --)
-        for (uint32_t i = 0; i < plan->count[class]; i++) {
-            const uint16_t block = aq_shm_block_take(AQ_CHANNEL_REQUEST, 0, AQ_SHM_MAX_MEDIUM);
+        for (uint32_t i = 1; i < plan->count[class]; i++) {
+            const uint32_t block = aq_shm_block_lend(AQ_CHANNEL_REQUEST, 0, AQ_SHM_MAX_MEDIUM);
 
             assert_int_not_equal(block, AQ_BLOCK_NONE);
             assert_int_equal(block_size(block), plan->size[class]);
             assert_int_equal(aq_shm_block_size(block), plan->size[class]);
             taken[count++] = block;
         }
-    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REQUEST, 0, 1), AQ_BLOCK_NONE);
+    assert_int_equal(aq_shm_block_lend(AQ_CHANNEL_REQUEST, 0, 1), AQ_BLOCK_NONE);
     aq_shm_block_release(AQ_CHANNEL_REQUEST, taken[--count]); /* a small one */
-    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REQUEST, plan->size[0] + 1, AQ_SHM_MAX_MEDIUM),
+    assert_int_equal(aq_shm_block_lend(AQ_CHANNEL_REQUEST, plan->size[0] + 1, AQ_SHM_MAX_MEDIUM),
                      AQ_BLOCK_NONE);
-    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REQUEST, plan->size[0], AQ_SHM_MAX_MEDIUM),
+    assert_int_equal(aq_shm_block_lend(AQ_CHANNEL_REQUEST, plan->size[0], AQ_SHM_MAX_MEDIUM),
                      taken[count]);
     count++;
+    for (int class = 0; class < AQ_POOL_CLASSES; class ++) { /* a message may have the last ones */
+        taken[count] = aq_shm_block_take(AQ_CHANNEL_REQUEST, 1);
+        assert_int_equal(block_size(taken[count++]), plan->size[class]);
+    }
+    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REQUEST, 1), AQ_BLOCK_NONE);
     while (count > 0)
         aq_shm_block_release(AQ_CHANNEL_REQUEST, taken[--count]);
     free(taken);
@@ -135,16 +147,16 @@ static void test_settle_for_less(void **state)
 /* the block given back last comes first: it is the one in the cache */
 static void test_last_in_first_out(void **state)
 {
-    uint16_t one, two;
+    uint32_t one, two;
 
     (void)state;
-    one = aq_shm_block_take(AQ_CHANNEL_REPLY, 100, 100);
-    two = aq_shm_block_take(AQ_CHANNEL_REPLY, 100, 100);
+    one = aq_shm_block_take(AQ_CHANNEL_REPLY, 100);
+    two = aq_shm_block_take(AQ_CHANNEL_REPLY, 100);
     assert_int_not_equal(one, two);
     aq_shm_block_release(AQ_CHANNEL_REPLY, two);
     aq_shm_block_release(AQ_CHANNEL_REPLY, one);
-    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REPLY, 100, 100), one);
-    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REPLY, 100, 100), two);
+    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REPLY, 100), one);
+    assert_int_equal(aq_shm_block_take(AQ_CHANNEL_REPLY, 100), two);
     aq_shm_block_release(AQ_CHANNEL_REPLY, one);
     aq_shm_block_release(AQ_CHANNEL_REPLY, two);
 }
