@@ -13,6 +13,7 @@
 #include "conduits/mpi/aq_mpi_am_out.h"
 #include "conduits/mpi/aq_mpi_coalesce.h"
 #include "conduits/mpi/aq_mpi_lock.h"
+#include "core/aq_nosup.h"
 #include "core/aq_am.h"
 #include "core/aq_am_deliver.h"
 #include "core/aq_job.h"
@@ -98,7 +99,9 @@ static int fake_reply(const struct aq_am_out *out)
     return 0;
 }
 
-static const struct aq_conduit_ops fake_remote = { .am_short = fake_short, .am_send = fake_reply };
+static const struct aq_conduit_ops fake_remote = { .am_short = fake_short,
+                                                   .am_send = fake_reply,
+                                                   .am_medium = aq_nosup_am_medium };
 static const struct aq_op_kind kind = { .name = "implicit", .counts_many = true };
 static _Alignas(AQ_OP_SIZE) struct aq_op ops[OPS];
 static uint64_t segment[1024];
