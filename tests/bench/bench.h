@@ -362,6 +362,12 @@ int aq_plot_find(const struct aq_out *out, int index, const char **file_out,
 /** aq_out_machine - processor, cores, kernel in one line. */
 void aq_out_machine(char *buf, size_t size);
 
+/** aq_out_conduit - the conduit that is measured. */
+const char *aq_out_conduit(const struct aq_out *out);
+
+/** aq_out_build - how the library was built, in one line. */
+void aq_out_build(char *buf, size_t size);
+
 /* --- in front --- */
 
 /** aq_front_run - the whole benchmark, started plainly; returns the exit code. */

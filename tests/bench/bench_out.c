@@ -69,6 +69,23 @@ static const char *aq_out_value(const struct aq_result *r, double value, char *b
     return buf;
 }
 
+const char *aq_out_conduit(const struct aq_out *out)
+{
+    return out->options->conduit != NULL && *out->options->conduit != '\0' ? out->options->conduit
+                                                                           : "smp";
+}
+
+/* Without the conduit: that of the string is the one this program was compiled for. */
+void aq_out_build(char *buf, size_t size)
+{
+    static const char text[] = GASNET_CONFIG_STRING;
+    const char *conduit = strstr(text, ",CONDUIT=");
+    const char *rest = conduit != NULL ? strchr(conduit + 1, ',') : NULL;
+
+    snprintf(buf, size, "%.*s%s", (int)(rest != NULL ? conduit - text : (ptrdiff_t)strlen(text)),
+             text, rest != NULL ? rest : "");
+}
+
 void aq_out_machine(char *buf, size_t size)
 {
     char model[128] = "unknown processor", line[256];
@@ -242,7 +259,7 @@ static void aq_json_row(FILE *f, const struct aq_result *r)
 static int aq_json_write(const struct aq_out *out, const char *path)
 {
     FILE *f = fopen(path, "w");
-    char machine[320];
+    char machine[320], build[512];
 
     if (f == NULL) {
         fprintf(stderr, "aq-bench: cannot write %s\n", path);
@@ -251,8 +268,11 @@ static int aq_json_write(const struct aq_out *out, const char *path)
     aq_out_machine(machine, sizeof(machine));
     fprintf(f, "{\n  \"machine\": ");
     aq_json_string(f, machine);
+    fprintf(f, ",\n  \"conduit\": ");
+    aq_json_string(f, aq_out_conduit(out));
     fprintf(f, ",\n  \"config\": ");
-    aq_json_string(f, GASNET_CONFIG_STRING);
+    aq_out_build(build, sizeof(build));
+    aq_json_string(f, build);
     fprintf(f, ",\n  \"ranks\": %u,\n  \"rows\": [\n", out->options->ranks);
     for (size_t i = 0; i < out->count; i++) {
         aq_json_row(f, &out->results[i]);

@@ -104,12 +104,6 @@ static bool aq_only_load(const struct aq_out *out)
     return out->count > 0;
 }
 
-static const char *aq_page_conduit(const struct aq_out *out)
-{
-    return out->options->conduit != NULL && *out->options->conduit != '\0' ? out->options->conduit
-                                                                           : "smp";
-}
-
 /* --- the head of the page --- */
 
 static void aq_page_command(const struct aq_out *out, FILE *f)
@@ -122,7 +116,7 @@ static void aq_page_command(const struct aq_out *out, FILE *f)
     fprintf(f, "aq-bench");
     if (o->ranks != 2)
         fprintf(f, " -n %u", o->ranks);
-    if (strcmp(aq_page_conduit(out), "smp") != 0)
+    if (strcmp(aq_out_conduit(out), "smp") != 0)
         fprintf(f, " -c %s", o->conduit);
     if (o->quick)
         fprintf(f, " --quick");
@@ -134,24 +128,11 @@ static void aq_page_command(const struct aq_out *out, FILE *f)
         fprintf(f, o->peers ? " --peers" : " --no-peers");
 }
 
-/* How the library was built, but for the conduit, which is chosen when a job starts. */
-static void aq_page_library(FILE *f)
-{
-    static const char text[] = GASNET_CONFIG_STRING;
-    const char *conduit = strstr(text, ",CONDUIT=");
-    const char *rest = conduit != NULL ? strchr(conduit + 1, ',') : NULL;
-
-    if (rest == NULL)
-        fprintf(f, "Library: `%s`.\n", text);
-    else
-        fprintf(f, "Library: `%.*s%s`.\n", (int)(conduit - text), text, rest);
-}
-
 static void aq_page_head(const struct aq_out *out, FILE *f)
 {
-    const char *conduit = aq_page_conduit(out);
+    const char *conduit = aq_out_conduit(out);
     const time_t now = time(NULL);
-    char machine[320], day[32];
+    char machine[320], build[512], day[32];
     struct tm utc;
 
     gmtime_r(&now, &utc);
@@ -174,7 +155,8 @@ static void aq_page_head(const struct aq_out *out, FILE *f)
     if (!aq_only_load(out))
         fprintf(f, "%u ranks%s, each bound to a core if there are enough. ", out->options->ranks,
                 out->options->remote ? " that share no memory" : "");
-    aq_page_library(f);
+    aq_out_build(build, sizeof(build));
+    fprintf(f, "Library: `%s`.\n", build);
 }
 
 /* --- tables --- */

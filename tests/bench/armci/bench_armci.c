@@ -237,7 +237,7 @@ static void write_row(const char *name, long size, double ns, const char *other,
     goal = HAS_GOALS ? goal : 0;
     if (goal > 0)
         snprintf(text, sizeof(text), "%s %.3g", sense, goal);
-    printf("%s|%ld|%.1f|%s|%.1f|%.3f|%.2f|%s|%s\n", name, size, ns, other, other_ns, ratio, spread,
+    printf("%s|%ld|%.1f|%s|%.1f|%.6f|%.2f|%s|%s\n", name, size, ns, other, other_ns, ratio, spread,
            text,
            goal == 0             ? ""
            : is_met              ? "ok"

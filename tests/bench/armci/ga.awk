@@ -40,7 +40,7 @@ function write(name, size,    r, a, b, ratios, ratio, spread) {
     }
     ratio = quantile(ratios, rounds, 0.5)
     spread = quantile(ratios, rounds, 0.75) / quantile(ratios, rounds, 0.25)
-    printf "ARMCI-MPI|%.1f|%.3f|%.2f|<= 1|%s\n", quantile(b, rounds, 0.5), ratio, spread,
+    printf "ARMCI-MPI|%.1f|%.6f|%.2f|<= 1|%s\n", quantile(b, rounds, 0.5), ratio, spread,
         verdict(ratio, spread)
 }
 

@@ -25,6 +25,20 @@ function is_figure() { return $7 == "" }
 function value() { return is_figure() && $5 != "ns" ? sprintf("%.4g %s", $4, $5) : time_text($4) }
 function other() { return is_figure() ? "" : $5 }
 
+# The ratio in as many digits as it takes to see on which side of the goal it is.
+function ratio_text(    goal, digits, text) {
+    if (is_figure())
+        return ""
+    split($9, goal, " ")
+    for (digits = 2; digits < 6; digits++) {
+        text = sprintf("%." digits "f", $7)
+        if ($9 == "-" || (goal[1] == "<=" ? ($7 <= goal[2]) == (text + 0 <= goal[2] + 0) : \
+                                            ($7 >= goal[2]) == (text + 0 >= goal[2] + 0)))
+            break
+    }
+    return text
+}
+
 NF < 10 { next }
 is_figure() && $5 == "ns" && $9 != "-" && form != "beside" { # the limit as the value
     split($9, limit, " ")
@@ -33,7 +47,7 @@ is_figure() && $5 == "ns" && $9 != "-" && form != "beside" { # the limit as the 
 
 form == "text" {
     printf "%-40s %8s %12s  %-20s %11s %7s  %-8s %s\n", $2, size_text($3), value(), other(),
-        time_text($6), is_figure() ? "" : sprintf("%.2f", $7), $9 == "-" ? "" : $9, $10
+        time_text($6), ratio_text(), $9 == "-" ? "" : $9, $10
     fflush()
 }
 
@@ -62,7 +76,7 @@ form == "markdown" {
         print "\n## " $1 "\n\n| row | size | time or value | beside | time | ratio | goal | verdict |\n|---|--:|--:|---|--:|--:|--:|---|"
     section = $1
     printf "| %s | %s | %s | %s | %s | %s | %s | %s |\n", $2, size_text($3), value(), other(), time_text($6),
-        is_figure() ? "" : sprintf("%.2f", $7), $9 == "-" ? "" : $9, $10
+        ratio_text(), $9 == "-" ? "" : $9, $10
 }
 
 # --- rows of two sections ---
@@ -78,7 +92,7 @@ function beside(name, size, a, b, label, goal,    x, y, verdict) {
     verdict = "-|"
     if (goal)
         verdict = ">= " goal "|" (y / x < goal ? "MISSED" : "ok")
-    printf "beside each other|%s|%d|%s|%s|%s|%.3f|1|%s\n", name, size, x, label, y, y / x, verdict
+    printf "beside each other|%s|%d|%s|%s|%s|%.6f|1|%s\n", name, size, x, label, y, y / x, verdict
 }
 
 function beside_armci_mpi(mpi,    theirs, ours) {
