@@ -7,7 +7,23 @@
 
 #include <stdbool.h>
 
-#include "gasnetex.h"
+#include "core/aq_job.h"
+
+/* How often a wait looks, before its first poll, at a condition that other ranks make true by
+ * stores alone: a rank that is as far as this one takes less time than a poll of everything. 0
+ * where such a rank may be on another host, or not running. */
+#define AQ_WAIT_LOOKS 32u
+static inline unsigned aq_wait_looks(void)
+{
+    return aq_job.has_remote || aq_job.oversubscribed ? 0 : AQ_WAIT_LOOKS;
+}
+
+/* Between two of these looks. */
+static inline void aq_wait_between_looks(unsigned look)
+{
+    if (look % 2 == 0)
+        aq_cpu_relax(); /* a peer on the same core's other thread needs the pipeline */
+}
 
 /* Deliver what has arrived and let the layer above move on; wakes other threads of this process
  * that sleep on what a handler may have changed. Ordinary context only.

@@ -6,14 +6,15 @@
  *
  * Both series number their phases from 1 on, independently. The conduit, or the reference version,
  * is told that this process has arrived at phase k, and is asked whether all ranks have. Phases
- * complete in order, so open EX barriers cost nothing but their events: such an event tests the
- * number of its phase.
+ * complete in order, so open EX barriers cost nothing but their events: such an event asks for the
+ * number of its phase. Nothing of a phase is done here in polls; the reference version's messages
+ * are sent and taken in its own.
  *
  * Owns      the numbers of both series, the open named phase and its outcome
  * Threads   EX: calls in the client's collective order, events on any thread; named: one caller at
  *           a time as the interface demands, notify and wait perhaps on different threads
  * Promise   arriving is a release of the caller, synchronising an acquire; arriving never blocks;
- *           polls of any thread make progress on every open phase
+ *           a wait polls at least once
  * Uses      the conduit table, extended/aq_ref.h, core/aq_op.h, core/aq_poll.h
  * See       GASNet-EX specification 0.19, Collectives; GASNet specification 1.8, Barriers
  * SPDX-License-Identifier: BSD-3-Clause
@@ -30,13 +31,8 @@
 #include "core/aq_op.h"
 #include "extended/aq_ref.h"
 
-static struct {
-    aq_lock lock; /* protects active, and writes of finished */
-    /* counted in aq_callback_pending; polls test it before they lock */
-    atomic_bool active;
-    atomic_uint_fast64_t arrived;  /* phases this process has entered */
-    atomic_uint_fast64_t finished; /* phases known to be complete */
-} aq_bar AQ_JOB_STATE;
+/* EX phases this process has entered. relaxed: the client orders its collective calls */
+static atomic_uint_fast64_t aq_bar_entered AQ_JOB_STATE;
 
 static struct {
     aq_lock lock;     /* phase, known, outcome */
@@ -55,9 +51,6 @@ static void aq_bar_arrive(uint64_t k)
 
 static bool aq_bar_done(uint64_t k, gex_Rank_t *missing_out)
 {
-    /* acquire: pairs with the release in aq_bar_finish() */
-    if (atomic_load_explicit(&aq_bar.finished, memory_order_acquire) >= k)
-        return true;
     return aq_job_ops_all()->barrier_done(k, missing_out);
 }
 
@@ -73,77 +66,43 @@ static bool aq_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank
 
 /* --- EX --- */
 
-/* Arrives at the next phase. activate: polls make progress on it until it is complete. */
-static uint64_t aq_bar_enter(bool activate)
+/* Arrives at the next phase. */
+static uint64_t aq_bar_enter(void)
 {
-    /* relaxed: the client orders its collective calls */
-    const uint64_t k = atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed) + 1;
+    const uint64_t k = atomic_load_explicit(&aq_bar_entered, memory_order_relaxed) + 1;
 
     /* release: ranks that leave the barrier see what this thread did before */
     atomic_thread_fence(memory_order_release);
     aq_bar_arrive(k);
-    aq_lock_acquire(&aq_bar.lock);
-    /* relaxed: read under the lock */
-    atomic_store_explicit(&aq_bar.arrived, k, memory_order_relaxed);
-    /* relaxed: the lock is held */
-    if (activate && !atomic_load_explicit(&aq_bar.active, memory_order_relaxed)) {
-        atomic_store_explicit(&aq_bar.active, true, memory_order_relaxed);
-        aq_pending_add(1);
-    }
-    aq_lock_release(&aq_bar.lock);
+    atomic_store_explicit(&aq_bar_entered, k, memory_order_relaxed);
     return k;
 }
 
-/* Phases up to k are complete. Under the lock. */
-static void aq_bar_finish(uint64_t k)
+/* Is the phase complete, or will it be before a wait has to begin? Then polls once: a rank that
+ * always arrives last must serve its peers too. */
+static bool aq_bar_comes(uint64_t k, gex_Rank_t *missing_out)
 {
-    /* relaxed: written under this lock */
-    if (k <= atomic_load_explicit(&aq_bar.finished, memory_order_relaxed))
-        return;
-    /* release: pairs with the acquire in aq_bar_done(), and passes on what the test acquired */
-    atomic_store_explicit(&aq_bar.finished, k, memory_order_release);
-    if (atomic_load_explicit(&aq_bar.active, memory_order_relaxed)
-        && k == atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed)) {
-        atomic_store_explicit(&aq_bar.active, false, memory_order_relaxed);
-        aq_pending_add(-1);
+    for (unsigned looks = aq_wait_looks(); !aq_bar_done(k, missing_out); looks--) {
+        if (looks == 0)
+            return false;
+        aq_wait_between_looks(looks);
     }
+    aq_poll();
+    return true;
 }
 
-static unsigned aq_bar_progress(void)
-{
-    gex_Rank_t missing;
-    uint64_t arrived, first, finished;
-
-    /* relaxed: a phase that another thread enters at this moment waits for the next poll */
-    if (!atomic_load_explicit(&aq_bar.active, memory_order_relaxed) || !aq_lock_try(&aq_bar.lock))
-        return 0; /* nothing to do, or another thread does it */
-    /* relaxed, both: written under this lock */
-    arrived = atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed);
-    first = finished = atomic_load_explicit(&aq_bar.finished, memory_order_relaxed);
-    while (finished < arrived && aq_bar_done(finished + 1, &missing))
-        finished++;
-    aq_bar_finish(finished);
-    aq_lock_release(&aq_bar.lock);
-    return (unsigned)(finished - first);
-}
-
-/* Enters and leaves; this loop itself makes progress on the phase. */
+/* Enters and leaves. */
 static void aq_bar_wait(const char *call)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT(call, GEX_RANK_INVALID);
-    const uint64_t k = aq_bar_enter(false);
+    const uint64_t k = aq_bar_enter();
 
-    if (aq_bar_done(k, &waiter.peer)) {
-        aq_poll(); /* a rank that always arrives last must serve its peers too */
-    } else {
+    if (!aq_bar_comes(k, &waiter.peer)) {
         do {
             aq_wait_step(&waiter);
         } while (!aq_bar_done(k, &waiter.peer));
         aq_wait_end(&waiter);
     }
-    aq_lock_acquire(&aq_bar.lock);
-    aq_bar_finish(k);
-    aq_lock_release(&aq_bar.lock);
     /* acquire: what the other ranks did before they arrived is visible */
     atomic_thread_fence(memory_order_acquire);
 }
@@ -160,6 +119,7 @@ static bool aq_bar_look(const struct aq_op *op, gex_Rank_t *missing_out)
 static const struct aq_op_kind aq_bar_kind = { .waits_in = "gex_Event_Wait (gex_Coll_BarrierNB)",
                                                .name = "gex_Coll_BarrierNB",
                                                .hides_lc = true,
+                                               .by_store = true,
                                                .look = aq_bar_look };
 
 static bool aq_bar_is_job(gex_TM_t tm)
@@ -192,8 +152,8 @@ gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
     if (!aq_bar_is_job(tm))
         return aq_bar_of_team(tm);
     op = aq_op_create(&aq_bar_kind, GEX_RANK_INVALID);
-    op->phase = aq_bar_enter(true);
-    return aq_coll_submitted(aq_op_expose(op));
+    op->phase = aq_bar_enter();
+    return aq_op_expose(op);
 }
 
 void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
@@ -240,30 +200,23 @@ static bool aq_named_look(gex_Rank_t *missing_out)
     bool known;
 
     aq_lock_acquire(&aq_named.lock);
-    if (!aq_named.known && aq_named_done(aq_named.phase, &aq_named.outcome, missing_out)) {
-        aq_named.known = true;
-        aq_pending_add(-1);
-    }
+    if (!aq_named.known)
+        aq_named.known = aq_named_done(aq_named.phase, &aq_named.outcome, missing_out);
     known = aq_named.known;
     aq_lock_release(&aq_named.lock);
     return known;
 }
 
-static unsigned aq_named_progress(void)
+/* As aq_bar_comes(). */
+static bool aq_named_comes(gex_Rank_t *missing_out)
 {
-    gex_Rank_t missing;
-    bool before;
-
-    if (!aq_named_is_open() || !aq_lock_try(&aq_named.lock))
-        return 0;
-    before = aq_named.known;
-    aq_lock_release(&aq_named.lock);
-    return !before && aq_named_look(&missing);
-}
-
-unsigned aq_barrier_progress(void)
-{
-    return aq_bar_progress() + aq_named_progress();
+    for (unsigned looks = aq_wait_looks(); !aq_named_look(missing_out); looks--) {
+        if (looks == 0)
+            return false;
+        aq_wait_between_looks(looks);
+    }
+    aq_poll();
+    return true;
 }
 
 void gasnet_barrier_notify(int id, int flags)
@@ -280,7 +233,7 @@ void gasnet_barrier_notify(int id, int flags)
 #if GASNET_DEBUG
     gex_Rank_t missing;
 
-    if (!aq_bar_done(atomic_load_explicit(&aq_bar.arrived, memory_order_relaxed), &missing))
+    if (!aq_bar_done(atomic_load_explicit(&aq_bar_entered, memory_order_relaxed), &missing))
         aq_fatal("%s called while a gex_Coll_BarrierNB is under way; finish one kind of barrier "
                  "before starting the other",
                  call);
@@ -291,7 +244,6 @@ void gasnet_barrier_notify(int id, int flags)
     /* release: ranks that leave the barrier see what this thread did before */
     atomic_thread_fence(memory_order_release);
     aq_named_arrive(aq_named.phase, id, flags); /* does not block; no thread may test it before */
-    aq_pending_add(1);
     aq_lock_release(&aq_named.lock);
     /* release: pairs with the acquire in aq_named_is_open() */
     atomic_store_explicit(&aq_named.open, true, memory_order_release);
@@ -328,14 +280,12 @@ int gasnet_barrier_wait(int id, int flags)
     struct aq_waiter waiter = AQ_WAITER_INIT("gasnet_barrier_wait", GEX_RANK_INVALID);
 
     aq_named_check_open("gasnet_barrier_wait", id, flags);
-    if (aq_named_look(&waiter.peer)) {
-        aq_poll(); /* a rank that always arrives last must serve its peers too */
-        return aq_named_finish(id, flags);
+    if (!aq_named_comes(&waiter.peer)) {
+        do {
+            aq_wait_step(&waiter);
+        } while (!aq_named_look(&waiter.peer));
+        aq_wait_end(&waiter);
     }
-    do {
-        aq_wait_step(&waiter);
-    } while (!aq_named_look(&waiter.peer));
-    aq_wait_end(&waiter);
     return aq_named_finish(id, flags);
 }
 
@@ -377,7 +327,9 @@ int gasnet_barrier_result(int *id)
 
 bool aq_barrier_is_open(void)
 {
+    gex_Rank_t missing;
+
     /* relaxed: other threads have stopped calling */
-    return atomic_load_explicit(&aq_bar.active, memory_order_relaxed)
+    return !aq_bar_done(atomic_load_explicit(&aq_bar_entered, memory_order_relaxed), &missing)
            || atomic_load_explicit(&aq_named.open, memory_order_relaxed);
 }

@@ -12,10 +12,6 @@
 #include "base/aq_lock.h"
 #include "core/aq_callback.h"
 
-/** aq_barrier_progress - makes progress on the open barriers; returns how many phases have
- * completed. */
-unsigned aq_barrier_progress(void);
-
 /** aq_barrier_is_open - returns true if a barrier of the job has been entered and has not
  * completed. */
 bool aq_barrier_is_open(void);

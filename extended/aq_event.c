@@ -139,13 +139,26 @@ int aq_event_test(gex_Event_t event)
     return AQ_UNLIKELY(aq_trace_is_on()) ? aq_event_look_traced(event) : aq_event_look(event);
 }
 
+/* Is the event complete, or will stores of other ranks complete it before a wait has to begin? */
+static inline bool aq_event_comes(gex_Event_t event, gex_Rank_t *missing_out)
+{
+    unsigned looks = aq_event_op(event)->kind->by_store ? aq_wait_looks() : 0;
+
+    while (!aq_event_done(event, missing_out)) {
+        if (looks == 0)
+            return false;
+        aq_wait_between_looks(looks--);
+    }
+    return true;
+}
+
 /* Polls until an event is complete. At least one poll: a process that only waits for completed
  * events must serve its peers too. */
 static void aq_event_await(gex_Event_t event)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT(aq_event_op(event)->kind->waits_in, GEX_RANK_INVALID);
 
-    if (aq_event_done(event, &waiter.peer)) {
+    if (aq_event_comes(event, &waiter.peer)) {
         aq_poll();
         return;
     }

@@ -76,9 +76,7 @@ void aq_callback_fini(void)
     aq_gasnet1_fini();
 }
 
-/* The reference barriers first: their progress completes phases of the second. */
 unsigned aq_callback_progress(void)
 {
-    return aq_ref_barrier_progress() + aq_barrier_progress() + aq_coll_progress()
-           + aq_vis_progress();
+    return aq_ref_barrier_progress() + aq_coll_progress() + aq_vis_progress();
 }
