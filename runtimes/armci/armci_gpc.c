@@ -51,6 +51,8 @@ struct incoming {
     int source;
     struct part head;
     uint32_t got;
+    char *result; /* header, then data, each aligned for any type; NULL: not called yet */
+    int rhsize, rdsize;
     _Alignas(16) char bytes[]; /* header, then data, each aligned for any type */
 };
 
@@ -165,39 +167,51 @@ void aq_armci_on_gpc(gex_Token_t token, void *payload, size_t bytes)
     pthread_mutex_unlock(&mutex);
 }
 
-/* A function waits for something else, and is called again. */
-static void give_way(unsigned *probes)
+/* All functions wait for something else. */
+static void give_way(unsigned rounds)
 {
     const struct timespec interval = { 0, 50000 };
 
-    if (++*probes < 16)
+    if (rounds < 16)
         sched_yield();
     else
         nanosleep(&interval, NULL);
 }
 
-static void run(struct incoming *in, aq_gpc_fn_t function)
+static void make_result(struct incoming *in)
 {
-    struct part part = in->head;
-    char *result = calloc(1, padded(part.rhlen) + (size_t)part.rdlen + 1);
-    char *data = in->bytes + padded(part.hlen), *rdata;
-    int rhsize = part.rhlen, rdsize = part.rdlen, type = GPC_INIT;
-    unsigned probes = 0;
+    const struct part *part = &in->head;
 
-    if (result == NULL)
+    in->result = calloc(1, padded(part->rhlen) + (size_t)part->rdlen + 1);
+    if (in->result == NULL)
         aq_armci_fatal("a procedure call: no memory for a result of %d bytes",
-                       part.rhlen + part.rdlen);
-    rdata = result + padded(part.rhlen);
-    while (function(aq_armci.me, in->source, in->bytes, part.hlen, data, part.dlen, result,
-                    part.rhlen, &rhsize, rdata, part.rdlen, &rdsize, type)
-           == GPC_PENDING) {
-        type = GPC_PROBE;
-        give_way(&probes);
+                       part->rhlen + part->rdlen);
+    in->rhsize = part->rhlen;
+    in->rdsize = part->rdlen;
+}
+
+/* Calls the function, and sends its result if it is done. False: it waits for something else, and
+ * is to be called again. */
+static bool run(struct incoming *in, aq_gpc_fn_t function)
+{
+    const struct part part = in->head;
+    char *data = in->bytes + padded(part.hlen), *rdata;
+    int type = GPC_PROBE;
+
+    if (in->result == NULL) {
+        make_result(in);
+        type = GPC_INIT;
     }
-    send_parts(in->source, AQ_ARMCI_HANDLE_GPC_REPLY, part, result, (size_t)part.rhlen, rdata,
+    rdata = in->result + padded(part.rhlen);
+    if (function(aq_armci.me, in->source, in->bytes, part.hlen, data, part.dlen, in->result,
+                 part.rhlen, &in->rhsize, rdata, part.rdlen, &in->rdsize, type)
+        == GPC_PENDING)
+        return false;
+    send_parts(in->source, AQ_ARMCI_HANDLE_GPC_REPLY, part, in->result, (size_t)part.rhlen, rdata,
                (size_t)part.rdlen);
-    free(result);
+    free(in->result);
     free(in);
+    return true;
 }
 
 bool aq_armci_gpc_is_function(void)
@@ -205,30 +219,57 @@ bool aq_armci_gpc_is_function(void)
     return is_function;
 }
 
+/* The next call whose function is to run; NULL: there is none. Under the mutex. */
+static struct incoming *next_ready(void)
+{
+    struct incoming *in = ready;
+
+    if (in == NULL)
+        return NULL;
+    ready = in->next;
+    if (ready == NULL)
+        ready_end = &ready;
+    in->next = NULL;
+    return in;
+}
+
+/* A function that waits may wait for one that is called later: they take turns. */
 static void *serve(void *arg)
 {
+    const struct incoming *first_waiting = NULL; /* since when no function has ended */
+    unsigned rounds = 0;
+    struct incoming *in;
+
     (void)arg;
     is_function = true;
     pthread_mutex_lock(&mutex);
     for (;;) {
-        struct incoming *in = ready;
-
-        if (in != NULL) {
-            const aq_gpc_fn_t function = (aq_gpc_fn_t)functions[in->head.function];
-
-            ready = in->next;
-            if (ready == NULL)
-                ready_end = &ready;
-            pthread_mutex_unlock(&mutex);
-            run(in, function);
-            pthread_mutex_lock(&mutex);
-        } else if (must_stop) {
-            pthread_mutex_unlock(&mutex);
-            return NULL;
-        } else {
+        in = next_ready();
+        if (in == NULL) {
+            if (must_stop)
+                break;
             pthread_cond_wait(&work, &mutex);
+            continue;
         }
+        const aq_gpc_fn_t function = (aq_gpc_fn_t)functions[in->head.function];
+
+        pthread_mutex_unlock(&mutex);
+        if (in == first_waiting)
+            give_way(rounds++);
+        if (run(in, function)) {
+            first_waiting = NULL;
+            rounds = 0;
+            pthread_mutex_lock(&mutex);
+            continue;
+        }
+        if (first_waiting == NULL)
+            first_waiting = in;
+        pthread_mutex_lock(&mutex);
+        *ready_end = in;
+        ready_end = &in->next;
     }
+    pthread_mutex_unlock(&mutex);
+    return NULL;
 }
 
 /* The thread blocks all signals, so that the program's threads receive them. */

@@ -1,6 +1,6 @@
 /*
  * procedures.c - GPC: functions run at another process, under its lock, while that one calls
- * others.
+ * others; one that waits for a later one.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_test.h"
@@ -101,6 +101,43 @@ static int swap(int to, int from, void *hdr, int hlen, void *data, int dlen, voi
     return GPC_DONE;
 }
 
+/* Waits, as often as it is called, until a later call has come. */
+static int gate(int to, int from, void *hdr, int hlen, void *data, int dlen, void *rhdr, int rhlen,
+                int *rhsize, void *rdata, int rdlen, int *rdsize, int rtype)
+{
+    static int opened[1024]; /* by caller */
+    const int opens = *(int *)hdr;
+
+    (void)to, (void)hlen, (void)data, (void)dlen, (void)rhlen, (void)rdata, (void)rdlen;
+    (void)rdsize, (void)rtype;
+    opened[from] += opens;
+    if (!opens && opened[from] == 0)
+        return GPC_PENDING;
+    opened[from] -= !opens;
+    *(int *)rhdr = opens;
+    *rhsize = (int)sizeof(int);
+    return GPC_DONE;
+}
+
+static void functions_that_wait_for_others(void)
+{
+    const int gates = ARMCI_Gpc_register((aq_gpc_any_t)gate), to = (me + 1) % nproc;
+    int wait = 0, open = 1, waited, opened;
+    gpc_hdl_t later;
+
+    for (int i = 0; i < CALLS / 5; i++) {
+        waited = opened = -1;
+        ARMCI_Gpc_exec(gates, to, &wait, sizeof(int), NULL, 0, &waited, sizeof(int), NULL, 0,
+                       &later);
+        ARMCI_Gpc_exec(gates, to, &open, sizeof(int), NULL, 0, &opened, sizeof(int), NULL, 0, NULL);
+        ARMCI_Gpc_wait(&later);
+        CHECK_EQ(opened, 1);
+        CHECK_EQ(waited, 0);
+    }
+    ARMCI_Barrier();
+    ARMCI_Gpc_release(gates);
+}
+
 static void add_under_lock(void *base)
 {
     ARMCI_Gpc_lock(0);
@@ -173,6 +210,7 @@ int main(int argc, char **argv)
     CHECK_EQ(ARMCI_GetValueLong(base[0], 0), (long)CALLS * nproc);
     ARMCI_Barrier();
     locks_in_functions(base);
+    functions_that_wait_for_others();
     ARMCI_Free(base[me]);
     ARMCI_Gpc_release(handle);
     return test_finish();
