@@ -1,8 +1,7 @@
 /*
  * aq_am.c - active messages: the part that all conduits share.
  *
- * Owns      the rules: which sends are legal in which context, limits, waiting for credit, one
- *           reply
+ * Owns      the rules: which sends are legal in which context, waiting for credit, one reply
  * Threads   any client thread; no lock is held while a handler runs
  * Promise   a request without credit serves everything that arrives, a reply without credit serves
  *           replies only. Every conduit keeps space for replies apart, so no rank waits for ever
@@ -396,34 +395,28 @@ static inline int aq_am_send_copied(gex_Rank_t jobrank, bool is_reply, gex_AM_In
     return 0;
 }
 
-/* A medium message whose conduit may go on reading the source after the call. */
-static __attribute__((noinline)) int aq_am_send_large(gex_Rank_t jobrank, bool is_reply,
+/* A medium message whose conduit may go on reading the source after the call. token: it is a reply;
+ * NULL: a request. */
+static __attribute__((noinline)) int aq_am_send_large(struct aq_token *token, gex_Rank_t jobrank,
                                                       gex_AM_Index_t handler, const void *src,
                                                       size_t nbytes, gex_Event_t *lc_opt,
                                                       gex_Flags_t flags, unsigned nargs,
                                                       const gex_AM_Arg_t *args)
 {
+    const bool is_reply = token != NULL;
     struct aq_am_lc lc = { .opt = lc_opt };
     struct aq_am_out out = aq_am_out_medium(jobrank, is_reply, handler, src, nbytes, nargs, args);
     int declined;
 
     out.lc = aq_am_medium_lc(&lc, nbytes, flags);
-    declined = aq_am_send(&out, flags);
+    if (is_reply) {
+        declined = aq_am_send(&out, flags);
+        token->replied |= !declined;
+    } else {
+        declined = aq_am_send_request(&out, flags);
+    }
     aq_am_complete(&lc, declined != 0, is_reply);
     return declined;
-}
-
-static inline int aq_am_send_medium(gex_Rank_t jobrank, bool is_reply, gex_AM_Index_t handler,
-                                    const void *src, size_t nbytes, gex_Event_t *lc_opt,
-                                    gex_Flags_t flags, unsigned nargs, const gex_AM_Arg_t *args)
-{
-    if (AQ_UNLIKELY(nbytes > AQ_AM_COPIED))
-        return aq_am_send_large(jobrank, is_reply, handler, src, nbytes, lc_opt, flags, nargs,
-                                args);
-    if (aq_am_send_copied(jobrank, is_reply, handler, src, nbytes, flags, nargs, args) != 0)
-        return 1;
-    aq_am_complete_locally(lc_opt);
-    return 0;
 }
 
 int aq_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, gex_Flags_t flags,
@@ -455,9 +448,13 @@ int aq_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t handler, c
 
     if (aq_am_is_loop(jobrank, handler))
         return aq_am_loop_medium(false, handler, src, nbytes, lc_opt, flags, nargs, args);
-    declined = aq_am_send_medium(jobrank, false, handler, src, nbytes, lc_opt, flags, nargs, args);
+    if (AQ_UNLIKELY(nbytes > AQ_AM_COPIED))
+        return aq_am_send_large(NULL, jobrank, handler, src, nbytes, lc_opt, flags, nargs, args);
+    declined = aq_am_send_copied(jobrank, false, handler, src, nbytes, flags, nargs, args);
     if (AQ_LIKELY(!(flags & GEX_FLAG_IMMEDIATE)))
         aq_poll_of_send();
+    if (!declined)
+        aq_am_complete_locally(lc_opt);
     return declined;
 }
 
@@ -524,16 +521,19 @@ int aq_am_reply_medium(gex_Token_t token, gex_AM_Index_t handler, const void *sr
     AQ_AM_CHECK_REPLY("gex_AM_ReplyMedium", token);
     AQ_AM_CHECK_MEDIUM("gex_AM_ReplyMedium", true, src, nbytes, lc_opt, nargs, flags);
     const gex_Rank_t jobrank = aq_token(token)->jobrank;
-    int declined;
 
     if (aq_am_is_loop(jobrank, handler)) {
         aq_token(token)->replied = true;
         return aq_am_loop_medium(true, handler, src, nbytes, lc_opt, flags, nargs, args);
     }
-    declined = aq_am_send_medium(jobrank, true, handler, src, nbytes, lc_opt, flags, nargs, args);
-    if (!declined)
-        aq_token(token)->replied = true;
-    return declined;
+    if (AQ_UNLIKELY(nbytes > AQ_AM_COPIED))
+        return aq_am_send_large(aq_token(token), jobrank, handler, src, nbytes, lc_opt, flags,
+                                nargs, args);
+    if (aq_am_send_copied(jobrank, true, handler, src, nbytes, flags, nargs, args) != 0)
+        return 1;
+    aq_token(token)->replied = true;
+    aq_am_complete_locally(lc_opt);
+    return 0;
 }
 
 int aq_am_reply_long(gex_Token_t token, gex_AM_Index_t handler, const void *src, size_t nbytes,

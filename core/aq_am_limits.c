@@ -1,5 +1,6 @@
 /*
- * aq_am_limits.c - how large the payload of a message may be: the client's questions.
+ * aq_am_limits.c - how large the payload of a message may be: the client's questions. The answers
+ * are the same for every peer and any number of arguments.
  *
  * Owns      aq_limits, which the conduits' init sets
  * Threads   any; the answers do not change during a job
@@ -11,8 +12,6 @@
 #include "core/aq_am_out.h"
 
 struct aq_limits aq_limits AQ_JOB_STATE;
-
-/* --- limits: the same for every peer and any number of arguments --- */
 
 static void aq_am_check_limit_query(const char *call, gex_TM_t tm, gex_Rank_t other, unsigned nargs)
 {

@@ -12,8 +12,6 @@
 #include "core/aq_am.h"
 #include "core/aq_callback.h"
 
-#define AQ_AM_COPIED 8192u /* bytes: mediums up to this size are always copied */
-
 /* The payload was copied or placed before the send returned: local completion has happened. */
 static inline void aq_am_complete_locally(gex_Event_t *lc_opt)
 {

@@ -41,6 +41,8 @@ struct aq_rndv {
 
 enum aq_am_kind { AQ_AM_SHORT, AQ_AM_MEDIUM, AQ_AM_LONG };
 
+#define AQ_AM_COPIED 8192u /* bytes: mediums up to this size are always copied */
+
 /* A buffer for the payload of one message, allocated before the message is known. */
 struct aq_am_buffer {
     void *addr; /* aligned for any type */
@@ -217,7 +219,8 @@ struct aq_conduit_ops {
     /* The same for a short message, with all arguments in registers. */
     int (*am_short)(gex_Rank_t jobrank, bool is_reply, uint8_t handler, unsigned nargs,
                     const gex_AM_Arg_t *args);
-    /* The same for a medium message of at most 8 KiB, without local completion or buffer. */
+    /* The same for a medium message of at most AQ_AM_COPIED bytes without local completion or
+     * buffer. After AQ_RETRY, and while tracing is on, core sends such messages by am_send. */
     int (*am_medium)(gex_Rank_t jobrank, bool is_reply, uint8_t handler, const void *src,
                      size_t nbytes, unsigned nargs, const gex_AM_Arg_t *args);
     /* Allocates a buffer for the payload of a message to jobrank: of max bytes if possible, of at

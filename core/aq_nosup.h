@@ -2,8 +2,8 @@
  * aq_nosup.h - the entries of a conduit's table for what the conduit does not have.
  *
  * Each has the type of its entry in core/aq_conduit.h and does nothing: a wait has no limit, a
- * domain of atomics is not served, a rendezvous is declined. Entries that no job may reach end the
- * job with a message.
+ * domain of atomics is not served, a rendezvous is declined. One calls a more general entry. Those
+ * that no job may reach end it with a message.
  *
  * Threads   any
  * Uses      core/aq_conduit.h. SPDX-License-Identifier: BSD-3-Clause

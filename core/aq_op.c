@@ -233,10 +233,6 @@ static gex_Event_t aq_op_event(const struct aq_op *op, enum aq_op_cell cell)
 
 gex_Event_t aq_op_expose(struct aq_op *op)
 {
-    if (op->kind->by_store) { /* its waiter looks, and polls do nothing for it */
-        op->state = AQ_OP_LIVE;
-        return aq_op_event(op, AQ_CELL_ROOT);
-    }
     if (aq_op_is_done(op, NULL)) {
         aq_op_retire(op);
         return GEX_EVENT_INVALID;

@@ -39,7 +39,7 @@ struct aq_op_kind {
     bool hides_lc;        /* the call's local completion has no event */
     bool blocks;          /* the call returns when the operation is complete */
     bool counts_many;     /* it counts transfers of many calls; no transfer has an event */
-    bool by_store;        /* on one host, other ranks complete it by stores: no poll is needed */
+    bool by_store;        /* where aq_wait_looks() is not 0, other ranks complete it by stores */
     /* If not NULL, completion is not counted but determined by this function. If the operation is
      * not complete, *missing_out is the missing rank, or GEX_RANK_INVALID. Must neither poll nor
      * block. */
@@ -179,8 +179,7 @@ void aq_op_wait(struct aq_op *op);
 
 /**
  * aq_op_expose - pass an operation to the client, after its parts were started.
- * Returns the root event; GEX_EVENT_INVALID, and op is retired, if it is already complete and not
- * completed by stores.
+ * Returns the root event; GEX_EVENT_INVALID, and op is retired, if it is already complete.
  */
 gex_Event_t aq_op_expose(struct aq_op *op);
 

@@ -1,7 +1,8 @@
 /*
  * aq_poll.c - polling, and how a rank waits.
  *
- * A waiter polls. While nothing comes it first spins (a peer on another core answers within
+ * A waiter polls; for what other ranks store it looks some times before it does (aq_wait_looks).
+ * While nothing comes it first spins (a peer on another core answers within
  * a microsecond), then yields the core, and where ranks outnumber cores, or the client asked
  * for it, sleeps in the kernel until somebody rings its wake-up. Where a peer waits for this very
  * core, spinning is left out; where yielding has turned out slow, so is that (aq_contention.h).
@@ -394,8 +395,7 @@ static inline int aq_wait_spins(struct aq_waiter *waiter, bool replies_only)
         if (served != AQ_STEP_ON || waiter->idle >= aq_wait.spins)
             return served;
     }
-    if (idle % 2 == 0)
-        aq_cpu_relax(); /* a peer on the same core's other thread needs the pipeline */
+    aq_wait_between_looks(idle);
     return 0;
 }
 

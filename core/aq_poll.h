@@ -7,18 +7,22 @@
 
 #include <stdbool.h>
 
+#include "core/aq_contention.h"
 #include "core/aq_job.h"
 
 /* How often a wait looks, before its first poll, at a condition that other ranks make true by
  * stores alone: a rank that is as far as this one takes less time than a poll of everything. 0
- * where such a rank may be on another host, or not running. */
+ * where messages make it true, or where such a rank may not be running. */
 #define AQ_WAIT_LOOKS 32u
 static inline unsigned aq_wait_looks(void)
 {
-    return aq_job.has_remote || aq_job.oversubscribed ? 0 : AQ_WAIT_LOOKS;
+    return aq_job.has_remote || aq_job.no_overrides || aq_job.oversubscribed
+                   || aq_contention_was_shared()
+               ? 0
+               : AQ_WAIT_LOOKS;
 }
 
-/* Between two of these looks. */
+/* Between two looks of a wait that spins. */
 static inline void aq_wait_between_looks(unsigned look)
 {
     if (look % 2 == 0)

@@ -7,8 +7,8 @@
  * Both series number their phases from 1 on, independently. The conduit, or the reference version,
  * is told that this process has arrived at phase k, and is asked whether all ranks have. Phases
  * complete in order, so open EX barriers cost nothing but their events: such an event asks for the
- * number of its phase. Nothing of a phase is done here in polls; the reference version's messages
- * are sent and taken in its own.
+ * number of its phase. The conduit's barrier needs no poll; the reference version sends its
+ * messages in polls (aq_ref_barrier_progress).
  *
  * Owns      the numbers of both series, the open named phase and its outcome
  * Threads   EX: calls in the client's collective order, events on any thread; named: one caller at
@@ -78,16 +78,14 @@ static uint64_t aq_bar_enter(void)
     return k;
 }
 
-/* Is the phase complete, or will it be before a wait has to begin? Then polls once: a rank that
- * always arrives last must serve its peers too. */
-static bool aq_bar_comes(uint64_t k, gex_Rank_t *missing_out)
+/* Is the phase complete, or is it after the first looks? */
+static bool aq_bar_is_quick(uint64_t k, gex_Rank_t *missing_out)
 {
     for (unsigned looks = aq_wait_looks(); !aq_bar_done(k, missing_out); looks--) {
         if (looks == 0)
             return false;
         aq_wait_between_looks(looks);
     }
-    aq_poll();
     return true;
 }
 
@@ -97,7 +95,9 @@ static void aq_bar_wait(const char *call)
     struct aq_waiter waiter = AQ_WAITER_INIT(call, GEX_RANK_INVALID);
     const uint64_t k = aq_bar_enter();
 
-    if (!aq_bar_comes(k, &waiter.peer)) {
+    if (aq_bar_is_quick(k, &waiter.peer)) {
+        aq_poll(); /* a rank that always arrives last must serve its peers too */
+    } else {
         do {
             aq_wait_step(&waiter);
         } while (!aq_bar_done(k, &waiter.peer));
@@ -153,7 +153,7 @@ gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
         return aq_bar_of_team(tm);
     op = aq_op_create(&aq_bar_kind, GEX_RANK_INVALID);
     op->phase = aq_bar_enter();
-    return aq_op_expose(op);
+    return aq_coll_submitted(aq_op_expose(op));
 }
 
 void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)
@@ -207,15 +207,14 @@ static bool aq_named_look(gex_Rank_t *missing_out)
     return known;
 }
 
-/* As aq_bar_comes(). */
-static bool aq_named_comes(gex_Rank_t *missing_out)
+/* As aq_bar_is_quick(). */
+static bool aq_named_is_quick(gex_Rank_t *missing_out)
 {
     for (unsigned looks = aq_wait_looks(); !aq_named_look(missing_out); looks--) {
         if (looks == 0)
             return false;
         aq_wait_between_looks(looks);
     }
-    aq_poll();
     return true;
 }
 
@@ -280,7 +279,9 @@ int gasnet_barrier_wait(int id, int flags)
     struct aq_waiter waiter = AQ_WAITER_INIT("gasnet_barrier_wait", GEX_RANK_INVALID);
 
     aq_named_check_open("gasnet_barrier_wait", id, flags);
-    if (!aq_named_comes(&waiter.peer)) {
+    if (aq_named_is_quick(&waiter.peer)) {
+        aq_poll(); /* a rank that always arrives last must serve its peers too */
+    } else {
         do {
             aq_wait_step(&waiter);
         } while (!aq_named_look(&waiter.peer));
@@ -327,9 +328,6 @@ int gasnet_barrier_result(int *id)
 
 bool aq_barrier_is_open(void)
 {
-    gex_Rank_t missing;
-
     /* relaxed: other threads have stopped calling */
-    return !aq_bar_done(atomic_load_explicit(&aq_bar_entered, memory_order_relaxed), &missing)
-           || atomic_load_explicit(&aq_named.open, memory_order_relaxed);
+    return atomic_load_explicit(&aq_named.open, memory_order_relaxed);
 }

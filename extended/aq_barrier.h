@@ -12,8 +12,8 @@
 #include "base/aq_lock.h"
 #include "core/aq_callback.h"
 
-/** aq_barrier_is_open - returns true if a barrier of the job has been entered and has not
- * completed. */
+/** aq_barrier_is_open - returns true if a named barrier is open. EX phases complete in order: none
+ * is open behind a later one. */
 bool aq_barrier_is_open(void);
 
 /** aq_barrier_check_mixing - a collective over tm starts: ends the job if a named barrier is

@@ -139,15 +139,15 @@ int aq_event_test(gex_Event_t event)
     return AQ_UNLIKELY(aq_trace_is_on()) ? aq_event_look_traced(event) : aq_event_look(event);
 }
 
-/* Is the event complete, or will stores of other ranks complete it before a wait has to begin? */
-static inline bool aq_event_comes(gex_Event_t event, gex_Rank_t *missing_out)
+/* Is the event complete, or is it after the first looks? */
+static inline bool aq_event_is_quick(gex_Event_t event, gex_Rank_t *missing_out)
 {
     unsigned looks = aq_event_op(event)->kind->by_store ? aq_wait_looks() : 0;
 
-    while (!aq_event_done(event, missing_out)) {
+    for (; !aq_event_done(event, missing_out); looks--) {
         if (looks == 0)
             return false;
-        aq_wait_between_looks(looks--);
+        aq_wait_between_looks(looks);
     }
     return true;
 }
@@ -158,7 +158,7 @@ static void aq_event_await(gex_Event_t event)
 {
     struct aq_waiter waiter = AQ_WAITER_INIT(aq_event_op(event)->kind->waits_in, GEX_RANK_INVALID);
 
-    if (aq_event_comes(event, &waiter.peer)) {
+    if (aq_event_is_quick(event, &waiter.peer)) {
         aq_poll();
         return;
     }

@@ -124,6 +124,7 @@ struct aq_shm_ring {
 #define AQ_POOL_CLASSES     3
 #define AQ_SHM_SMALL_BLOCK  512
 #define AQ_SHM_MIDDLE_BLOCK 4096
+#define AQ_SHM_MAX_DEPTH    4096 /* of the largest: the most that GASNET_PSHM_NETWORK_DEPTH gives */
 struct aq_shm_pool_plan {
     uint32_t size[AQ_POOL_CLASSES];
     uint32_t count[AQ_POOL_CLASSES];

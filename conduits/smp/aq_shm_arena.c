@@ -137,7 +137,9 @@ static int aq_shm_map_arena(int fd, uint64_t stride, uint32_t count)
 int aq_shm_init(void)
 {
     const int64_t wanted = aq_env_int(AQ_ENV_PSHM_NETWORK_DEPTH);
-    const uint32_t depth = wanted < 4 ? 4 : wanted > 4096 ? 4096 : (uint32_t)wanted;
+    const uint32_t depth = wanted < 4                  ? 4
+                           : wanted > AQ_SHM_MAX_DEPTH ? AQ_SHM_MAX_DEPTH
+                                                       : (uint32_t)wanted;
     uint32_t count;
     uint64_t stride;
     int fd, rc;

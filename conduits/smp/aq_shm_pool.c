@@ -21,6 +21,9 @@
 
 struct aq_shm_pool_channel aq_shm_pools[AQ_CHANNELS] AQ_JOB_STATE;
 
+_Static_assert((uint64_t)AQ_SHM_MAX_DEPTH *AQ_SHM_MAX_MEDIUM < UINT32_MAX / 2,
+               "offsets of blocks fit 32 bits");
+
 void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *plan)
 {
     static const uint32_t sizes[AQ_POOL_CLASSES] = { AQ_SHM_SMALL_BLOCK, AQ_SHM_MIDDLE_BLOCK,

@@ -13,13 +13,12 @@
 
 #define AQ_SHM_BLOCKS_LAZY 4 /* blocks out before a sender looks for finished ones */
 
-/* Take back the blocks of all messages before the given one, and count the free slots. tx->lock is
- * held. */
+/* Take back the blocks of the first `done` messages, and count the free slots. tx->lock is held. */
 static inline void aq_shm_tx_take_back(struct aq_shm_tx *tx, int channel, uint32_t done)
 {
     if (tx->blocks_out == 0)
         tx->freed = done;
-    for (; tx->freed != done; tx->freed++) {
+    for (; (int32_t)(done - tx->freed) > 0; tx->freed++) {
         uint32_t *block = &tx->block[tx->freed % AQ_SHM_MAX_SLOTS];
 
         if (*block != AQ_BLOCK_NONE) {
@@ -52,12 +51,17 @@ static __attribute__((noinline)) void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
  * request that it replies to. With more threads other handlers may run. */
 static inline void aq_shm_tx_reclaim_answered(struct aq_shm_tx *tx, int channel)
 {
-    /* acquire: pairs with aq_shm_tx_note_taken(); the handlers' reads are over */
-    const uint32_t done = atomic_load_explicit(&tx->taken, memory_order_acquire)
+#if !AQ_THREADED
+    /* relaxed: this thread has stored it, after aq_shm_rx_look() had acquired the answer; the
+     * handlers' reads were over before that was sent */
+    const uint32_t done = atomic_load_explicit(&tx->taken, memory_order_relaxed)
                           - (channel == AQ_CHANNEL_REQUEST ? 1 : 0);
 
-    if (!AQ_THREADED && (int32_t)(done - tx->freed) > 0)
+    if ((int32_t)(done - tx->freed) > 0)
         aq_shm_tx_take_back(tx, channel, done);
+#else
+    (void)tx, (void)channel;
+#endif
 }
 
 void aq_shm_ring_reclaim(int channel)
@@ -158,6 +162,10 @@ static inline int aq_shm_put_block(struct aq_shm_tx *tx, int channel, const void
 static int aq_shm_put_payload(struct aq_shm_tx *tx, const struct aq_am_out *out,
                               uint32_t *block_out)
 {
+    if (AQ_UNLIKELY(out->nbytes > AQ_SHM_MAX_MEDIUM))
+        aq_fatal("a Long of %zu bytes to rank %u at %p: that memory is in no segment that the rank "
+                 "has bound and published",
+                 out->nbytes, out->jobrank, out->dest);
     if (out->buffer == NULL)
         return aq_shm_put_block(tx, tx->channel, out->src, out->nbytes, block_out);
     *block_out = (uint32_t)out->buffer->own;
@@ -294,7 +302,7 @@ static inline struct aq_shm_slot *aq_shm_tx_slot(const struct aq_shm_tx *tx, int
     return tx->slot;
 }
 
-#if GASNET_DEBUG
+#if GASNET_DEBUG && !AQ_THREADED
 /* aq_shm_tx_reclaim_answered() relies on this. */
 static void aq_shm_check_sender(int channel)
 {

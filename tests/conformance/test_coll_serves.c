@@ -64,6 +64,14 @@ static void barrier_nb_job(void)
 {
     gex_Event_Wait(gex_Coll_BarrierNB(job, 0));
 }
+/* Whoever comes last finds the event complete, and polls no more. */
+static void barrier_tested_job(void)
+{
+    const gex_Event_t event = gex_Coll_BarrierNB(job, 0);
+
+    while (gex_Event_Test(event) != GASNET_OK)
+        gasnet_AMPoll();
+}
 static void barrier_named_job(void)
 {
     gasnet_barrier_notify(3, 0);
@@ -187,6 +195,8 @@ static const struct way {
     { "extended 14: BarrierBlocking over the job serves, whoever comes last",
       .in_job = barrier_job },
     { "extended 14: BarrierNB over the job serves, whoever comes last", .in_job = barrier_nb_job },
+    { "extended 14: BarrierNB over the job serves who only tests its event",
+      .in_job = barrier_tested_job },
     { "gasnet-1 17: gasnet_barrier_wait serves, whoever comes last", .in_job = barrier_named_job },
     { "extended 14: BarrierBlocking over a team serves", .in_pair = barrier_pair },
     { "extended 14: BarrierNB over a team serves", .in_pair = barrier_nb_pair },

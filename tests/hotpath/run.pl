@@ -8,7 +8,7 @@
 # function in it may have an atomic read-modify-write or a full fence, but for the operation itself in
 # those called atomic_*; and the way from entry to return that serves a mapped peer may have so many instructions and no more.
 #
-# Library: every function of the seq library that a short message and a poll can reach. What may have an atomic
+# Library: every function of the seq library that a short or medium message and a poll can reach. What may have an atomic
 # read-modify-write there, and where the walk ends, is listed below with the reason.
 #
 # x86-64 only: it is that machine's instructions that are read.
@@ -56,7 +56,7 @@ my %stops = (
     'aq_fatal'                                  => 'ends the job',
     'aq_(error|warn|log)\w*'                    => 'prints',
     'aq_(am|short)\w*_waiting|aq_wait_\w+'      => 'no space: waits, and sleeps in the end',
-    'aq_callback_progress'                        => 'only while barriers or the like are under way',
+    'aq_callback_progress'                        => 'only while collectives or the like are under way',
     'aq_trace_\w+|aq_\w*traced\w*'              => 'only while tracing or statistics are on',
     'aq_thread_create'                          => 'a thread\'s first call',
     'aq_shm_link|aq_shm_welcome'                => 'the first message between two ranks',

@@ -47,7 +47,7 @@ static void test_plan(void **state)
     for (uint32_t ranks = 1; ranks <= 4096; ranks *= 8) {
         uint64_t end = 0;
 
-        aq_shm_pool_plan(ranks, 32, &plan);
+        aq_shm_pool_plan(ranks, AQ_SHM_MAX_DEPTH, &plan);
         for (int class = 0; class < AQ_POOL_CLASSES; class ++) {
             assert_int_equal(plan.offset[class], end);
             assert_true(plan.count[class] > 0);
@@ -109,8 +109,7 @@ static void test_take_all(void **state)
     free(used);
 }
 
-/* who can do with less gets the most there is, never less than that, and never a size's last block
- */
+/* who can do with less gets the most there is, never less, and never the last of a size */
 static void test_settle_for_less(void **state)
 {
     const struct aq_shm_pool_plan *plan = &aq_shm.layout.pool;
