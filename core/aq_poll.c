@@ -299,16 +299,6 @@ void aq_wait_sleep(uint32_t wakeup, uint64_t max_ns)
         aq_job.local->sleep(wakeup, max_ns);
 }
 
-void aq_wait_wake(void)
-{
-    aq_job.local->sleep_wake();
-}
-
-int aq_wait_add_fd(int fd)
-{
-    return aq_job.local->sleep_add_fd(fd);
-}
-
 /* --- waiting --- */
 
 static inline void aq_wait_awake(struct aq_waiter *waiter)
@@ -380,6 +370,20 @@ static bool aq_wait_is_lucky(struct aq_waiter *waiter)
     return true;
 }
 
+/* The end of a step that spins: a pause, and a second look at shared memory, so that less is done
+ * between two looks. A network, and operations under way, need whole polls. */
+static inline int aq_wait_pause(uint32_t idle, bool replies_only)
+{
+    /* relaxed: as in aq_poll_operations() */
+    if (aq_job.has_remote
+        || atomic_load_explicit(&aq_callback_pending, memory_order_relaxed) != 0) {
+        aq_wait_between_looks(idle);
+        return 0;
+    }
+    aq_cpu_relax();
+    return (int)aq_job.local->poll(replies_only ? AQ_POLL_REPLIES : AQ_POLL_ALL);
+}
+
 /* Still in the time for spinning? */
 static inline int aq_wait_spins(struct aq_waiter *waiter, bool replies_only)
 {
@@ -395,8 +399,7 @@ static inline int aq_wait_spins(struct aq_waiter *waiter, bool replies_only)
         if (served != AQ_STEP_ON || waiter->idle >= aq_wait.spins)
             return served;
     }
-    aq_wait_between_looks(idle);
-    return 0;
+    return aq_wait_pause(idle, replies_only);
 }
 
 /* Spinning is over. Does the client want to spin on, and does nobody else want the core? */

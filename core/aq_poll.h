@@ -50,11 +50,17 @@ void aq_wait_step_replies(struct aq_waiter *waiter);
  * sleepers of this process. */
 uint32_t aq_wait_prepare(bool waits);
 void aq_wait_sleep(uint32_t wakeup, uint64_t max_ns);
-void aq_wait_wake(void);
+static inline void aq_wait_wake(void)
+{
+    aq_job.local->sleep_wake();
+}
 
 /* From now on sleepers also wake when fd, which stays the caller's, becomes readable. AQ_OK, or
  * negative, logged. */
-int aq_wait_add_fd(int fd);
+static inline int aq_wait_add_fd(int fd)
+{
+    return aq_job.local->sleep_add_fd(fd);
+}
 
 /* Read the settings of waiting; once, when the ranks of this host are known. */
 void aq_wait_init(void);
