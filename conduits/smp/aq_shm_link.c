@@ -75,6 +75,7 @@ static void aq_shm_tx_create(struct aq_shm_link *link, int channel, struct aq_sh
 
     tx->ring = ring;
     tx->channel = channel;
+    tx->pool = aq_shm_pool(aq_shm.me, channel);
     tx->slot = ring->slots + aq_shm.layout.slots - 1;
     tx->next = ring->slots;
     tx->back = &link->rx[!channel];

@@ -54,6 +54,7 @@ struct aq_shm_tx {
     uint32_t freed; /* messages the receiver is known to be done with, blocks taken back */
     uint32_t blocks_out;
     uint32_t reserved; /* par: slots taken off space for messages whose payload is being placed */
+    char *pool;        /* this rank's blocks of the channel */
     struct aq_shm_ring *ring;
     struct aq_shm_control *control;   /* the receiver's */
     _Atomic uint8_t *mark;            /* at the receiver; NULL: there are none */

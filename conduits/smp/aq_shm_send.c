@@ -46,23 +46,58 @@ static __attribute__((noinline)) void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
     aq_shm_tx_note_taken(tx, tx->freed);
 }
 
-/* The same without a line that the receiver writes, as far as its answers tell. With one thread it
- * is done with all that it had taken when it sent a request; when it sent a reply, with all but the
- * request that it replies to. With more threads other handlers may run. */
-static inline void aq_shm_tx_reclaim_answered(struct aq_shm_tx *tx, int channel)
-{
 #if !AQ_THREADED
+/* Of a seq sender's messages, how many the receiver is done with, as far as its answers tell: all
+ * that it had taken when it sent a request; when it sent a reply, all but the request that it
+ * replies to. In par other handlers may run. */
+static inline uint32_t aq_shm_tx_answered(const struct aq_shm_tx *tx, int channel)
+{
     /* relaxed: this thread has stored it, after aq_shm_rx_look() had acquired the answer; the
      * handlers' reads were over before that was sent */
-    const uint32_t done = atomic_load_explicit(&tx->taken, memory_order_relaxed)
-                          - (channel == AQ_CHANNEL_REQUEST ? 1 : 0);
+    return atomic_load_explicit(&tx->taken, memory_order_relaxed)
+           - (channel == AQ_CHANNEL_REQUEST ? 1 : 0);
+}
+
+/* If one message more has been answered, as in a request for each reply, its block may have the
+ * size that the next one needs. */
+static inline uint32_t aq_shm_tx_block_again(struct aq_shm_tx *tx, int channel, size_t nbytes)
+{
+    uint32_t *slot = &tx->block[tx->freed % AQ_SHM_MAX_SLOTS];
+    const uint32_t block = *slot;
+
+    if (aq_shm_tx_answered(tx, channel) - tx->freed != 1 || block == AQ_BLOCK_NONE
+        || aq_shm_class_of_block(block) != aq_shm_class_of(nbytes))
+        return AQ_BLOCK_NONE;
+    *slot = AQ_BLOCK_NONE;
+    tx->blocks_out--;
+    tx->freed++;
+    tx->space++;
+    return block;
+}
+
+/* The same as aq_shm_tx_reclaim() without a line that the receiver writes. */
+static inline void aq_shm_tx_reclaim_answered(struct aq_shm_tx *tx, int channel)
+{
+    const uint32_t done = aq_shm_tx_answered(tx, channel);
 
     if ((int32_t)(done - tx->freed) > 0)
         aq_shm_tx_take_back(tx, channel, done);
-#else
-    (void)tx, (void)channel;
-#endif
 }
+
+#else
+
+static inline uint32_t aq_shm_tx_block_again(struct aq_shm_tx *tx, int channel, size_t nbytes)
+{
+    (void)tx, (void)channel, (void)nbytes;
+    return AQ_BLOCK_NONE;
+}
+
+static inline void aq_shm_tx_reclaim_answered(struct aq_shm_tx *tx, int channel)
+{
+    (void)tx, (void)channel;
+}
+
+#endif
 
 void aq_shm_ring_reclaim(int channel)
 {
@@ -127,10 +162,17 @@ static inline void aq_shm_tx_note_block(struct aq_shm_tx *tx, uint32_t block)
     tx->blocks_out++;
 }
 
-/* No block is free at first sight: look at what the receiver is done with. */
-static __attribute__((noinline, cold)) uint32_t aq_shm_tx_find_block(struct aq_shm_tx *tx,
-                                                                     int channel, size_t nbytes)
+/* A block of the pool, or AQ_BLOCK_NONE. */
+static uint32_t aq_shm_tx_take_block(struct aq_shm_tx *tx, int channel, size_t nbytes)
 {
+    uint32_t block;
+
+    aq_shm_tx_reclaim_answered(tx, channel);
+    if (tx->blocks_out >= AQ_SHM_BLOCKS_LAZY)
+        aq_shm_tx_reclaim(tx);
+    block = aq_shm_block_take(channel, nbytes);
+    if (AQ_LIKELY(block != AQ_BLOCK_NONE))
+        return block;
     /* aq_shm_ring_reclaim() passes over the channel whose lock we hold */
     aq_shm_tx_reclaim(tx);
     aq_shm_ring_reclaim(channel);
@@ -141,19 +183,15 @@ static __attribute__((noinline, cold)) uint32_t aq_shm_tx_find_block(struct aq_s
 static inline int aq_shm_put_block(struct aq_shm_tx *tx, int channel, const void *src,
                                    size_t nbytes, uint32_t *block_out)
 {
-    uint32_t block;
+    uint32_t block = aq_shm_tx_block_again(tx, channel, nbytes);
 
-    aq_shm_tx_reclaim_answered(tx, channel);
-    if (tx->blocks_out >= AQ_SHM_BLOCKS_LAZY)
-        aq_shm_tx_reclaim(tx);
-    block = aq_shm_block_take(channel, nbytes);
-    if (AQ_UNLIKELY(block == AQ_BLOCK_NONE)) {
-        block = aq_shm_tx_find_block(tx, channel, nbytes);
-        if (block == AQ_BLOCK_NONE)
+    if (block == AQ_BLOCK_NONE) {
+        block = aq_shm_tx_take_block(tx, channel, nbytes);
+        if (AQ_UNLIKELY(block == AQ_BLOCK_NONE))
             return AQ_RETRY;
     }
     aq_shm_tx_note_block(tx, block);
-    memcpy(aq_shm_pool(aq_shm.me, channel) + block, src, nbytes);
+    memcpy(tx->pool + block, src, nbytes);
     *block_out = block;
     return AQ_OK;
 }
