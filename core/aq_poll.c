@@ -270,8 +270,8 @@ int gasnet_AMPoll(void)
 #endif
     if (AQ_UNLIKELY(aq_trace_is_on()))
         aq_poll_traced();
-    else
-        aq_poll();
+    else if (aq_poll() == 0)
+        aq_wait_between_looks(aq_poll_vain.polls); /* most clients that find nothing wait */
     return GASNET_OK;
 }
 
