@@ -342,22 +342,29 @@ else
     done
     # two hosts, which share no memory and reach each other by a switch; MPI's own connections are older.
     # Mirrored arrays want the same number of ranks on each
-    # on_hosts RANKS PROGRAM...
+    # on_hosts RANKS DOMAINS PROGRAM...
     on_hosts()
     {
-        count=$1
-        shift
+        count=$1 domains=$2
+        shift 2
         # shellcheck disable=SC2016
         GASNET_CONDUIT=udp sh "$AQ_SRC/tests/restart/hosts.sh" 2 sh -c 'ip link set lo up; exec "$@"' sh \
             timeout -k 5 100 "$MPIRUN" -n "$count" "$@" >ours 2>errors
         status=$?
         cat errors
         echo "exit status $status"
-        [ $status = 0 ] && grep -q 'on 2 hosts' errors
+        [ $status = 0 ] && grep -q "in $domains domains" errors
     }
-    same_on_hosts() { on_hosts 8 "./$1-hosts" && diff "$1-expected" ours; }
+    same_on_hosts() { on_hosts 8 2 "./$1-hosts" && diff "$1-expected" ours; }
     # of 5 ranks one half is on both hosts
-    right_on_hosts() { on_hosts 5 ./parts-c-hosts "$1" && [ "$(grep -c 'of 5 right' ours)" = 5 ]; }
+    right_on_hosts() { on_hosts 5 2 ./parts-c-hosts "$1" && [ "$(grep -c 'of 5 right' ours)" = 5 ]; }
+    # ranks of a host are not consecutive: each is a domain
+    right_in_turn()
+    {
+        "$MPICC" -g -I"$AQ_SRC/tests/armci" -I"$tree/include" "$AQ_SRC/tests/armci/$1.c" hosts.o -o "$1-hosts" \
+            -L"$tree/lib" -larmci -Wl,-rpath,"$tree/lib" || return
+        TEST_HOSTS_IN_TURN=1 on_hosts 4 4 "./$1-hosts" short && [ "$(grep -c 'of 4 right' ours)" = 4 ]
+    }
     if sh "$AQ_SRC/tests/restart/hosts.sh" 2 true 2>/dev/null; then
         check "hosts compiles" "$MPICC" -g -I"$tree/include" -c "$AQ_SRC/tests/armci/ga/hosts.c" -o hosts.o
         for program in arrays-c:"$MPICC" arrays-f:"${MPICC%mpicc*}mpif90${MPICC##*mpicc}" parts-c:"$MPICC"; do
@@ -370,6 +377,9 @@ else
         check "arrays-f, 8 ranks on two hosts, udp" same_on_hosts arrays-f
         for way in halves turns; do
             check "Global Arrays on a part of the ranks of two hosts: $way, udp" right_on_hosts $way
+        done
+        for program in memory transfers sync; do
+            check "$program, 4 ranks, by turns on two hosts, udp" right_in_turn $program
         done
     else
         skip "Global Arrays on two hosts" "network namespaces cannot be had"

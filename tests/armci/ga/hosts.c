@@ -1,8 +1,8 @@
 /*
- * hosts.c - linked to a program of Global Arrays, moves its ranks, once MPI has started, to the
- * hosts of tests/restart/hosts.sh, in blocks. What MPI has opened stays where it was; Aqueduct
- * starts later.
- * The first rank of ARMCI says at its end, on standard error, of how many hosts the ranks were.
+ * hosts.c - linked to a program, moves its ranks, once MPI has started, to the hosts of
+ * tests/restart/hosts.sh: in blocks, or in turn if TEST_HOSTS_IN_TURN is set. What MPI has opened
+ * stays where it was; Aqueduct starts later.
+ * The first rank of ARMCI says at its end, on standard error, of how many domains the ranks were.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
@@ -22,7 +22,7 @@
 int MPI_Init(int *argc, char ***argv)
 {
     char list[256] = "", path[64], *rest;
-    int status = PMPI_Init(argc, argv), pids[MAX_HOSTS], count = 0, rank, size, fd;
+    int status = PMPI_Init(argc, argv), pids[MAX_HOSTS], count = 0, rank, size, host, fd;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -31,7 +31,10 @@ int MPI_Init(int *argc, char ***argv)
     for (char *pid = strtok_r(list, " ", &rest); pid != NULL && count < MAX_HOSTS;
          pid = strtok_r(NULL, " ", &rest))
         pids[count++] = atoi(pid);
-    snprintf(path, sizeof(path), "/proc/%d/ns/net", count > 0 ? pids[rank * count / size] : 0);
+    host = count == 0                             ? 0
+           : getenv("TEST_HOSTS_IN_TURN") != NULL ? rank % count
+                                                  : rank * count / size;
+    snprintf(path, sizeof(path), "/proc/%d/ns/net", count > 0 ? pids[host] : 0);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) {
         perror(path);
@@ -50,6 +53,6 @@ void mpi_init_(int *status)
 int ARMCI_Finalize(void)
 {
     if (armci_msg_me() == 0)
-        fprintf(stderr, "on %d hosts\n", armci_domain_count(ARMCI_DOMAIN_SMP));
+        fprintf(stderr, "in %d domains\n", armci_domain_count(ARMCI_DOMAIN_SMP));
     return PARMCI_Finalize();
 }
