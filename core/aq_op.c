@@ -244,6 +244,12 @@ gex_Event_t aq_op_expose(struct aq_op *op)
     return aq_op_event(op, AQ_CELL_ROOT);
 }
 
+gex_Event_t aq_op_expose_open(struct aq_op *op)
+{
+    op->state = AQ_OP_LIVE;
+    return aq_op_event(op, AQ_CELL_ROOT);
+}
+
 gex_Event_t aq_op_leaf(const struct aq_op *op, enum aq_op_cell cell)
 {
     return op->leaves & 1u << cell ? aq_op_event(op, cell) : GEX_EVENT_INVALID;

@@ -39,7 +39,8 @@ struct aq_op_kind {
     bool hides_lc;        /* the call's local completion has no event */
     bool blocks;          /* the call returns when the operation is complete */
     bool counts_many;     /* it counts transfers of many calls; no transfer has an event */
-    bool by_store;        /* where aq_wait_looks() is not 0, other ranks complete it by stores */
+    /* where aq_wait_looks() is not 0, other ranks complete it by stores; it has no leaves */
+    bool by_store;
     /* If not NULL, completion is not counted but determined by this function. If the operation is
      * not complete, *missing_out is the missing rank, or GEX_RANK_INVALID. Must neither poll nor
      * block. */
@@ -182,6 +183,10 @@ void aq_op_wait(struct aq_op *op);
  * Returns the root event; GEX_EVENT_INVALID, and op is retired, if it is already complete.
  */
 gex_Event_t aq_op_expose(struct aq_op *op);
+
+/** aq_op_expose_open - the same for an operation that counts nothing and has just been found
+ * incomplete. */
+gex_Event_t aq_op_expose_open(struct aq_op *op);
 
 /** aq_op_leaf - the event of one cell of an exposed operation; GEX_EVENT_INVALID if it is
  * complete. */

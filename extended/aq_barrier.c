@@ -146,14 +146,22 @@ static gex_Event_t aq_bar_of_team(gex_TM_t tm)
 gex_Event_t gex_Coll_BarrierNB(gex_TM_t tm, gex_Flags_t flags)
 {
     AQ_TRACE_SCOPE(AQ_TRACE_BARRIER_NB, GEX_RANK_INVALID, 0);
+    gex_Rank_t missing;
     struct aq_op *op;
+    uint64_t k;
 
     aq_coll_check_team("gex_Coll_BarrierNB", tm, flags);
     if (!aq_bar_is_job(tm))
         return aq_bar_of_team(tm);
-    op = aq_op_create(&aq_bar_kind, GEX_RANK_INVALID);
-    op->phase = aq_bar_enter();
-    return aq_coll_submitted(aq_op_expose(op));
+    k = aq_bar_enter();
+    op = aq_op_create(&aq_bar_kind, GEX_RANK_INVALID); /* while the others' arrivals come */
+    op->phase = k;
+    if (!aq_bar_done(k, &missing))
+        return aq_op_expose_open(op);
+    /* acquire: as in aq_bar_wait() */
+    atomic_thread_fence(memory_order_acquire);
+    aq_op_retire(op);
+    return aq_coll_submitted(GEX_EVENT_INVALID);
 }
 
 void gex_Coll_BarrierBlocking(gex_TM_t tm, gex_Flags_t flags)

@@ -142,9 +142,11 @@ int aq_event_test(gex_Event_t event)
 /* Is the event complete, or is it after the first looks? */
 static inline bool aq_event_is_quick(gex_Event_t event, gex_Rank_t *missing_out)
 {
-    unsigned looks = aq_event_op(event)->kind->by_store ? aq_wait_looks() : 0;
+    const struct aq_op *op = aq_event_op(event);
 
-    for (; !aq_event_done(event, missing_out); looks--) {
+    if (AQ_LIKELY(!op->kind->by_store))
+        return aq_event_done(event, missing_out);
+    for (unsigned looks = aq_wait_looks(); !op->kind->look(op, missing_out); looks--) {
         if (looks == 0)
             return false;
         aq_wait_between_looks(looks);
