@@ -105,8 +105,12 @@ enum aq_shm_loc {
     AQ_LOC_BLOCK,  /* in a block of the sender's pool */
     AQ_LOC_COPY    /* long, in a block that the receiver copies to the destination */
 };
-#define AQ_LOC_MASK 0x7fu
-#define AQ_LOC_ARGS 0x80u /* flag: the arguments are in the slot's aq_shm_more */
+#define AQ_LOC_MASK 0x03u
+/* par: position and width of how many of the other channel's messages the sender has taken and is
+ * not done with; all bits set: unknown, or more */
+#define AQ_LOC_RUNNING  2
+#define AQ_RUNNING_MANY 31u
+#define AQ_LOC_ARGS     0x80u /* flag: the arguments are in the slot's aq_shm_more */
 
 /* The slots of one requester and one responder. They are followed by an aq_shm_more for each
  * channel of each slot. */

@@ -82,6 +82,7 @@ static void aq_shm_tx_create(struct aq_shm_link *link, int channel, struct aq_sh
     aq_shm_tx_connect(tx, link->local);
     tx->sent = tx->freed = AQ_SHM_FIRST;
     atomic_init(&tx->taken, AQ_SHM_FIRST);
+    atomic_init(&tx->answered, AQ_SHM_FIRST);
     for (size_t i = 0; i < AQ_SHM_MAX_SLOTS; i++)
         tx->block[i] = AQ_BLOCK_NONE;
 }
@@ -94,7 +95,7 @@ static void aq_shm_rx_create(struct aq_shm_link *link, int channel, struct aq_sh
     rx->slot = ring->slots + aq_shm.layout.slots - 1;
     rx->next = ring->slots;
     rx->back = &link->tx[!channel];
-    rx->released = AQ_SHM_FIRST;
+    atomic_init(&rx->released, AQ_SHM_FIRST);
     atomic_init(&rx->taken, AQ_SHM_FIRST);
     rx->done = &ring->done[channel].count;
     rx->pool = aq_shm_pool(link->local, channel);

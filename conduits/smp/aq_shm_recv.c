@@ -123,27 +123,53 @@ static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, int channel, u
 
 #if AQ_THREADED
 
+/* So many messages are done with. rx->lock is held. */
+static inline void aq_shm_rx_release(struct aq_shm_rx *rx, uint32_t released)
+{
+    /* release: pairs with the acquire in aq_shm_rx_running() */
+    atomic_store_explicit(&rx->released, released, memory_order_release);
+    aq_shm_rx_give_back(rx, released);
+}
+
 /* Give back the messages whose handlers have returned, in order. rx->lock is held. */
 static inline void aq_shm_rx_collect(struct aq_shm_rx *rx)
 {
     const uint32_t taken = atomic_load_explicit(&rx->taken, memory_order_relaxed);
+    uint32_t released = atomic_load_explicit(&rx->released, memory_order_relaxed);
     /* acquire: the handlers' reads are over */
     uint64_t finished = atomic_load_explicit(&rx->finished, memory_order_acquire);
     uint64_t collected = 0;
 
-    while (rx->released != taken && (finished >> rx->released % AQ_SHM_MAX_SLOTS & 1) != 0) {
-        const uint64_t bit = UINT64_C(1) << rx->released % AQ_SHM_MAX_SLOTS;
+    while (released != taken && (finished >> released % AQ_SHM_MAX_SLOTS & 1) != 0) {
+        const uint64_t bit = UINT64_C(1) << released % AQ_SHM_MAX_SLOTS;
 
         finished &= ~bit;
         collected |= bit;
-        rx->released++;
+        released++;
     }
     if (collected == 0)
         return;
     /* relaxed: a bit is set again only after the message was given back, below, and its number
      * plus 64 taken, under the lock we hold */
     atomic_fetch_and_explicit(&rx->finished, ~collected, memory_order_relaxed);
-    aq_shm_rx_give_back(rx, rx->released);
+    aq_shm_rx_release(rx, released);
+}
+
+/* The message before which so many were taken is done with: gives it back, unless an earlier one is
+ * not. rx->lock is held. Mostly no other handler runs, and the bits are left alone. */
+static inline void aq_shm_rx_finish(struct aq_shm_rx *rx, uint32_t before)
+{
+    if (AQ_LIKELY(atomic_load_explicit(&rx->released, memory_order_relaxed) == before)) {
+        aq_shm_rx_release(rx, before + 1);
+        /* relaxed: a bit that is set without the lock at this moment is seen by a later poll */
+        if (AQ_LIKELY(atomic_load_explicit(&rx->finished, memory_order_relaxed) == 0))
+            return;
+    } else {
+        /* relaxed: whoever collects it holds the lock */
+        atomic_fetch_or_explicit(&rx->finished, UINT64_C(1) << before % AQ_SHM_MAX_SLOTS,
+                                 memory_order_relaxed);
+    }
+    aq_shm_rx_collect(rx);
 }
 
 /* After a handler: takes the lock, if it is to be had. With marks nobody looks at the channel again
@@ -160,13 +186,61 @@ static inline bool aq_shm_rx_may_collect(struct aq_shm_rx *rx)
  * given back when the handler has returned. */
 enum aq_shm_served { AQ_SERVED_NONE, AQ_SERVED_ONE, AQ_SERVED_BY_ANOTHER };
 
+/* A Short whose arguments are in the slot. rx->lock is held, and released before the handler. */
+static inline void aq_shm_rx_serve_short(struct aq_shm_rx *rx, int channel,
+                                         struct aq_shm_slot *slot, uint64_t head)
+{
+    const struct aq_shm_half *half = &slot->half[channel];
+    const uint32_t before = atomic_load_explicit(&rx->taken, memory_order_relaxed);
+    gex_AM_Arg_t args[AQ_INLINE_SHORT];
+    struct aq_token token;
+
+    memcpy(args, half->short_args, sizeof(args));
+    aq_shm_tx_note_answered(rx->back, head, half->taken);
+    aq_shm_rx_take(rx, slot, half);
+    if (rx->seen != NULL)
+        aq_shm_rx_note_seen(rx);
+    aq_shm_rx_finish(rx, before);
+    aq_lock_release(&rx->lock);
+    aq_head_token(head, rx->jobrank, channel, &token);
+    aq_am_deliver_short(&token, args);
+}
+
+/* Any other message, likewise. */
+static inline void aq_shm_rx_serve_large(struct aq_shm_rx *rx, int channel,
+                                         struct aq_shm_slot *slot, uint64_t head)
+{
+    const uint32_t before = atomic_load_explicit(&rx->taken, memory_order_relaxed);
+    const bool in_block = aq_head_loc(head) >= AQ_LOC_BLOCK;
+    struct aq_shm_message message;
+    struct aq_am_in in;
+
+    aq_shm_rx_copy(rx, slot, channel, head, &message);
+    aq_shm_tx_note_answered(rx->back, head, message.half.taken);
+    aq_shm_rx_take(rx, slot, &message.half);
+    if (rx->seen != NULL)
+        aq_shm_rx_note_seen(rx);
+    if (!in_block)
+        aq_shm_rx_finish(rx, before);
+    aq_lock_release(&rx->lock);
+    aq_shm_rx_describe(rx, channel, head, &message, &in);
+    aq_am_deliver(&in);
+    if (!in_block)
+        return;
+    if (aq_shm_rx_may_collect(rx)) {
+        aq_shm_rx_finish(rx, before);
+        aq_lock_release(&rx->lock);
+    } else {
+        /* release: the handler's reads are over before the sender may overwrite the block */
+        atomic_fetch_or_explicit(&rx->finished, UINT64_C(1) << before % AQ_SHM_MAX_SLOTS,
+                                 memory_order_release);
+    }
+}
+
 static enum aq_shm_served aq_shm_rx_serve(struct aq_shm_rx *rx, int channel)
 {
-    struct aq_am_in in;
-    struct aq_shm_message message;
     struct aq_shm_slot *slot;
-    uint64_t head, bit;
-    bool in_block;
+    uint64_t head;
 
     if (!aq_lock_try(&rx->lock))
         return AQ_SERVED_BY_ANOTHER;
@@ -176,28 +250,10 @@ static enum aq_shm_served aq_shm_rx_serve(struct aq_shm_rx *rx, int channel)
         aq_lock_release(&rx->lock);
         return AQ_SERVED_NONE;
     }
-    bit = UINT64_C(1) << atomic_load_explicit(&rx->taken, memory_order_relaxed) % AQ_SHM_MAX_SLOTS;
-    in_block = aq_head_loc(head) >= AQ_LOC_BLOCK;
-    aq_shm_rx_copy(rx, slot, channel, head, &message);
-    aq_shm_rx_take(rx, slot, &message.half);
-    if (rx->seen != NULL)
-        aq_shm_rx_note_seen(rx);
-    if (!in_block) {
-        atomic_fetch_or_explicit(&rx->finished, bit, memory_order_relaxed); /* under the lock */
-        aq_shm_rx_collect(rx);
-    }
-    aq_lock_release(&rx->lock);
-
-    aq_shm_rx_describe(rx, channel, head, &message, &in);
-    aq_am_deliver(&in);
-    if (in_block) {
-        /* release: the handler's reads are over before the sender may overwrite the block */
-        atomic_fetch_or_explicit(&rx->finished, bit, memory_order_release);
-        if (aq_shm_rx_may_collect(rx)) {
-            aq_shm_rx_collect(rx);
-            aq_lock_release(&rx->lock);
-        }
-    }
+    if (AQ_LIKELY(aq_head_kind(head) == AQ_AM_SHORT && (head >> 56 & AQ_LOC_ARGS) == 0))
+        aq_shm_rx_serve_short(rx, channel, slot, head);
+    else
+        aq_shm_rx_serve_large(rx, channel, slot, head);
     return AQ_SERVED_ONE;
 }
 

@@ -48,6 +48,7 @@ struct aq_shm_tx {
     uint32_t sent;          /* messages; the last one's number */
     uint32_t space;         /* messages that may be sent before looking at the receiver's count */
     _Atomic uint32_t taken; /* messages the receiver has taken, as its answers say */
+    _Atomic uint32_t answered; /* par: messages the receiver is done with, as its answers say */
     aq_lock lock;
     int channel;
     bool greeted;   /* the receiver knows that it has to listen */
@@ -71,7 +72,7 @@ struct aq_shm_rx {
     _Atomic uint32_t *done;    /* where the sender learns what it may overwrite */
     gex_Rank_t jobrank;        /* the sender */
     aq_lock lock;              /* par: held while a message is taken, not while it is handled */
-    uint32_t released;         /* par: messages given back to the sender */
+    _Atomic uint32_t released; /* par: messages given back to the sender; written under the lock */
     _Atomic uint64_t finished; /* par: by number, taken messages whose handlers have returned */
     struct aq_shm_ring *ring;
     char *pool;    /* the sender's blocks of this pair */
@@ -256,6 +257,33 @@ static inline uint8_t aq_shm_mark(uint32_t number)
 {
     return (uint8_t)number;
 }
+
+#if AQ_THREADED
+
+/* What a message says of the other channel, in its place in the head. */
+static inline unsigned aq_shm_rx_running(const struct aq_shm_rx *rx, uint32_t taken)
+{
+    /* acquire: pairs with the releases of aq_shm_recv.c; the handlers' reads are over before this
+     * message tells */
+    const uint32_t running = taken - atomic_load_explicit(&rx->released, memory_order_acquire);
+
+    return (running < AQ_RUNNING_MANY ? running : AQ_RUNNING_MANY) << AQ_LOC_RUNNING;
+}
+
+/* The receiver was done with so many messages when it sent this one. */
+static inline void aq_shm_tx_note_answered(struct aq_shm_tx *tx, uint64_t head, uint32_t taken)
+{
+    const uint32_t running = head >> (56 + AQ_LOC_RUNNING) & AQ_RUNNING_MANY;
+    const uint32_t answered = taken - running;
+
+    /* a lost race between two threads leaves the smaller of two true numbers */
+    if (running != AQ_RUNNING_MANY
+        && (int32_t)(answered - atomic_load_explicit(&tx->answered, memory_order_relaxed)) > 0)
+        /* release: pairs with the acquire in aq_shm_tx_answered() */
+        atomic_store_explicit(&tx->answered, answered, memory_order_release);
+}
+
+#endif
 
 /* The receiver has taken this many messages, unless we know of more. */
 static inline void aq_shm_tx_note_taken(struct aq_shm_tx *tx, uint32_t taken)

@@ -46,16 +46,21 @@ static __attribute__((noinline)) void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
     aq_shm_tx_note_taken(tx, tx->freed);
 }
 
-#if !AQ_THREADED
-/* Of a seq sender's messages, how many the receiver is done with, as far as its answers tell: all
- * that it had taken when it sent a request; when it sent a reply, all but the request that it
- * replies to. In par other handlers may run. */
+/* How many messages the receiver is done with, as far as its answers tell. In par they say how many
+ * it had taken and not given back. In seq they need not: it was done with all that it had taken
+ * when it sent a request; when it sent a reply, with all but the request that it replies to. */
 static inline uint32_t aq_shm_tx_answered(const struct aq_shm_tx *tx, int channel)
 {
+#if AQ_THREADED
+    (void)channel;
+    /* acquire: pairs with the release in aq_shm_tx_note_answered() */
+    return atomic_load_explicit(&tx->answered, memory_order_acquire);
+#else
     /* relaxed: this thread has stored it, after aq_shm_rx_look() had acquired the answer; the
      * handlers' reads were over before that was sent */
     return atomic_load_explicit(&tx->taken, memory_order_relaxed)
            - (channel == AQ_CHANNEL_REQUEST ? 1 : 0);
+#endif
 }
 
 /* If one message more has been answered, as in a request for each reply, its block may have the
@@ -83,21 +88,6 @@ static inline void aq_shm_tx_reclaim_answered(struct aq_shm_tx *tx, int channel)
     if ((int32_t)(done - tx->freed) > 0)
         aq_shm_tx_take_back(tx, channel, done);
 }
-
-#else
-
-static inline uint32_t aq_shm_tx_block_again(struct aq_shm_tx *tx, int channel, size_t nbytes)
-{
-    (void)tx, (void)channel, (void)nbytes;
-    return AQ_BLOCK_NONE;
-}
-
-static inline void aq_shm_tx_reclaim_answered(struct aq_shm_tx *tx, int channel)
-{
-    (void)tx, (void)channel;
-}
-
-#endif
 
 void aq_shm_ring_reclaim(int channel)
 {
@@ -361,6 +351,9 @@ static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int channel, struct a
     AQ_SHM_CHECK_SENDER(channel);
     /* acquire: pairs with aq_shm_rx_take(); what another thread read there, it read before */
     half->taken = atomic_load_explicit(&tx->back->taken, memory_order_acquire);
+#if AQ_THREADED
+    loc |= aq_shm_rx_running(tx->back, half->taken);
+#endif
     const uint32_t number = tx->sent + 1;
 
     __atomic_store_n(&tx->sent, number, __ATOMIC_RELAXED); /* aq_shm_peer_counts() holds no lock */
