@@ -2,10 +2,10 @@
  * aq_poll.c - polling, and how a rank waits.
  *
  * A waiter polls; for what other ranks store it looks some times before it does (aq_wait_looks).
- * While nothing comes it first spins (a peer on another core answers within
- * a microsecond), then yields the core, and where ranks outnumber cores, or the client asked
- * for it, sleeps in the kernel until somebody rings its wake-up. Where a peer waits for this very
- * core, spinning is left out; where yielding has turned out slow, so is that (aq_contention.h).
+ * While nothing comes it first spins (a peer on another core answers within a microsecond), then
+ * yields the core, and where ranks outnumber cores, or the client asked for it, sleeps until it is
+ * woken. Where a peer waits for this very core, spinning is left out; where yielding has turned out
+ * slow, so is that (aq_contention.h).
  *
  * Owns      the wait mode, the spin budget
  * Threads   any; each waiter is on its thread's stack
@@ -19,8 +19,6 @@
 #include <stdatomic.h>
 
 #include "base/aq_env.h"
-#include "core/aq_contention.h"
-#include "core/aq_job.h"
 #include "base/aq_log.h"
 #include "base/aq_state.h"
 #include "core/aq_progress.h"
@@ -31,15 +29,16 @@
 #include "core/aq_callback.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_YIELDS     4         /* yields before the first sleep */
-#define AQ_BUSY_SPINS 20u       /* unless AQ_SPIN says how long a wait spins */
-#define AQ_BACKOFF_NS 50000u    /* the same for a wait that nobody ends by ringing */
-#define AQ_LOOK_STEPS 1024u     /* spinning steps between looks at the clock */
-#define AQ_CORE_STEPS 16u       /* spinning steps between looks for peers on this core */
-#define AQ_LONG_NS    10000000u /* who waits longer leaves its core to others */
-#define AQ_SLEEP_PART 8         /* of the time waited so far, see aq_wait_limit() */
-#define AQ_TICK_NS    5000000u  /* a sleep as long as this needs no timer before the next tick */
-#define AQ_VAIN_NS    3000u /* of a client's polls in vain between looks for peers on this core */
+#define AQ_YIELDS      4         /* yields before the first sleep */
+#define AQ_BUSY_SPINS  20u       /* unless AQ_SPIN says how long a wait spins */
+#define AQ_BACKOFF_NS  50000u    /* the same for a wait that nobody ends by ringing */
+#define AQ_LOOK_STEPS  1024u     /* spinning steps between looks at the clock */
+#define AQ_LOOKS_RANKS 8u        /* ranks of a host whose waits poll twice in a step */
+#define AQ_CORE_STEPS  16u       /* spinning steps between looks for peers on this core */
+#define AQ_LONG_NS     10000000u /* who waits longer leaves its core to others */
+#define AQ_SLEEP_PART  8         /* of the time waited so far, see aq_wait_limit() */
+#define AQ_TICK_NS     5000000u  /* a sleep as long as this needs no timer before the next tick */
+#define AQ_VAIN_NS     3000u /* of a client's polls in vain between looks for peers on this core */
 
 static struct {
     atomic_int mode;     /* GASNET_WAIT_* */
@@ -142,6 +141,7 @@ static unsigned aq_wait_yield(bool replies_only)
 struct aq_poll_vain {
     uint32_t polls;
     bool patient;
+    bool again; /* the last gasnet_AMPoll found nothing, and did not pause */
 };
 static _Thread_local struct aq_poll_vain aq_poll_vain;
 
@@ -201,7 +201,7 @@ static inline void aq_poll_note_served(void)
         return;
     if (aq_poll_vain.patient)
         aq_contention_note_spin(true);
-    aq_poll_vain = (struct aq_poll_vain){ 0, false };
+    aq_poll_vain = (struct aq_poll_vain){ .polls = 0 };
 }
 
 /* aq_poll() where there is a network. A poll that shared memory had nothing for counts as in vain,
@@ -263,6 +263,14 @@ static __attribute__((noinline, cold)) void aq_poll_traced(void)
     aq_trace_end(served != 0 ? AQ_TRACE_POLL : AQ_TRACE_POLL_IDLE, began, GEX_RANK_INVALID, 0);
 }
 
+/* Who finds nothing twice mostly waits: a peer on the core's other thread needs the pipeline. */
+static inline void aq_poll_pause(unsigned served)
+{
+    aq_poll_vain.again = served == 0 && !aq_poll_vain.again;
+    if (served == 0 && !aq_poll_vain.again)
+        aq_cpu_relax();
+}
+
 int gasnet_AMPoll(void)
 {
 #if GASNET_DEBUG
@@ -270,8 +278,8 @@ int gasnet_AMPoll(void)
 #endif
     if (AQ_UNLIKELY(aq_trace_is_on()))
         aq_poll_traced();
-    else if (aq_poll() == 0)
-        aq_wait_between_looks(aq_poll_vain.polls); /* most clients that find nothing wait */
+    else
+        aq_poll_pause(aq_poll());
     return GASNET_OK;
 }
 
@@ -290,13 +298,6 @@ uint32_t aq_wait_prepare(bool waits)
     aq_poll_skip.busy = 0; /* the last look is at everything */
     aq_job.remote->wait_arm();
     return aq_job.local->sleep_prepare(waits);
-}
-
-void aq_wait_sleep(uint32_t wakeup, uint64_t max_ns)
-{
-    max_ns = aq_job.remote->wait_limit(max_ns);
-    if (max_ns != 0)
-        aq_job.local->sleep(wakeup, max_ns);
 }
 
 /* --- waiting --- */
@@ -371,11 +372,12 @@ static bool aq_wait_is_lucky(struct aq_waiter *waiter)
 }
 
 /* The end of a step that spins: a pause, and a second look at shared memory, so that less is done
- * between two looks. A network, and operations under way, need whole polls. */
+ * between two looks. A network, and operations under way, need whole polls; those of many ranks
+ * take long. */
 static inline int aq_wait_pause(uint32_t idle, bool replies_only)
 {
     /* relaxed: as in aq_poll_operations() */
-    if (aq_job.has_remote
+    if (aq_job.has_remote || aq_job.nbrhd_size > AQ_LOOKS_RANKS
         || atomic_load_explicit(&aq_callback_pending, memory_order_relaxed) != 0) {
         aq_wait_between_looks(idle);
         return 0;

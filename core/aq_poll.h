@@ -49,7 +49,12 @@ void aq_wait_step_replies(struct aq_waiter *waiter);
  * aq_job.local->sleep_cancel(). waits: as in struct aq_conduit_ops. aq_wait_wake() wakes the
  * sleepers of this process. */
 uint32_t aq_wait_prepare(bool waits);
-void aq_wait_sleep(uint32_t wakeup, uint64_t max_ns);
+static inline void aq_wait_sleep(uint32_t wakeup, uint64_t max_ns)
+{
+    max_ns = aq_job.remote->wait_limit(max_ns);
+    if (max_ns != 0)
+        aq_job.local->sleep(wakeup, max_ns);
+}
 static inline void aq_wait_wake(void)
 {
     aq_job.local->sleep_wake();

@@ -64,8 +64,9 @@ struct aq_shm_control {
  * sender then stays at its slot, and a receiver polls both that slot and the next one.
  */
 struct aq_shm_half {
-    _Atomic uint64_t head; /* number:32 handler:8 nargs:8 kind:8 location:8; stored last */
-    uint32_t taken;        /* how many messages of the other channel the sender has taken */
+    _Atomic uint64_t
+        head; /* number:32 handler:8 nargs:8 kind:8 location:2 running:5 args:1; stored last */
+    uint32_t taken; /* how many messages of the other channel the sender has taken */
     union {
         gex_AM_Arg_t short_args[5];
         struct {
@@ -106,11 +107,14 @@ enum aq_shm_loc {
     AQ_LOC_COPY    /* long, in a block that the receiver copies to the destination */
 };
 #define AQ_LOC_MASK 0x03u
-/* par: position and width of how many of the other channel's messages the sender has taken and is
- * not done with; all bits set: unknown, or more */
+/* par: how many of the other channel's messages the sender has taken and is not done with: its
+ * position in this byte; all its bits: unknown, or as many or more */
 #define AQ_LOC_RUNNING  2
 #define AQ_RUNNING_MANY 31u
 #define AQ_LOC_ARGS     0x80u /* flag: the arguments are in the slot's aq_shm_more */
+_Static_assert((AQ_RUNNING_MANY << AQ_LOC_RUNNING | AQ_LOC_MASK | AQ_LOC_ARGS) == 0xff
+                   && (AQ_RUNNING_MANY << AQ_LOC_RUNNING & (AQ_LOC_MASK | AQ_LOC_ARGS)) == 0,
+               "the parts of the byte are apart");
 
 /* The slots of one requester and one responder. They are followed by an aq_shm_more for each
  * channel of each slot. */

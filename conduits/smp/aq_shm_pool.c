@@ -21,7 +21,7 @@
 
 struct aq_shm_pool_channel aq_shm_pools[AQ_CHANNELS] AQ_JOB_STATE;
 
-_Static_assert((uint64_t)AQ_SHM_MAX_DEPTH *AQ_SHM_MAX_MEDIUM < UINT32_MAX / 2,
+_Static_assert(UINT32_MAX / AQ_SHM_MAX_MEDIUM > 2 * AQ_SHM_MAX_DEPTH,
                "offsets of blocks fit 32 bits");
 
 void aq_shm_pool_plan(uint32_t ranks, uint32_t depth, struct aq_shm_pool_plan *plan)

@@ -126,9 +126,10 @@ static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, int channel, u
 /* So many messages are done with. rx->lock is held. */
 static inline void aq_shm_rx_release(struct aq_shm_rx *rx, uint32_t released)
 {
-    /* release: pairs with the acquire in aq_shm_rx_running() */
-    atomic_store_explicit(&rx->released, released, memory_order_release);
     aq_shm_rx_give_back(rx, released);
+    /* release: pairs with the acquire in aq_shm_rx_running(). After the count: no answer tells of
+     * more than that does */
+    atomic_store_explicit(&rx->released, released, memory_order_release);
 }
 
 /* Give back the messages whose handlers have returned, in order. rx->lock is held. */
@@ -182,10 +183,6 @@ static inline bool aq_shm_rx_may_collect(struct aq_shm_rx *rx)
     return true;
 }
 
-/* Take one message, run its handler, give it back. The lock is held only to take it; a block is
- * given back when the handler has returned. */
-enum aq_shm_served { AQ_SERVED_NONE, AQ_SERVED_ONE, AQ_SERVED_BY_ANOTHER };
-
 /* A Short whose arguments are in the slot. rx->lock is held, and released before the handler. */
 static inline void aq_shm_rx_serve_short(struct aq_shm_rx *rx, int channel,
                                          struct aq_shm_slot *slot, uint64_t head)
@@ -196,7 +193,7 @@ static inline void aq_shm_rx_serve_short(struct aq_shm_rx *rx, int channel,
     struct aq_token token;
 
     memcpy(args, half->short_args, sizeof(args));
-    aq_shm_tx_note_answered(rx->back, head, half->taken);
+    aq_shm_tx_learn(rx->back, head, half->taken);
     aq_shm_rx_take(rx, slot, half);
     if (rx->seen != NULL)
         aq_shm_rx_note_seen(rx);
@@ -216,7 +213,7 @@ static inline void aq_shm_rx_serve_large(struct aq_shm_rx *rx, int channel,
     struct aq_am_in in;
 
     aq_shm_rx_copy(rx, slot, channel, head, &message);
-    aq_shm_tx_note_answered(rx->back, head, message.half.taken);
+    aq_shm_tx_learn(rx->back, head, message.half.taken);
     aq_shm_rx_take(rx, slot, &message.half);
     if (rx->seen != NULL)
         aq_shm_rx_note_seen(rx);
@@ -236,6 +233,10 @@ static inline void aq_shm_rx_serve_large(struct aq_shm_rx *rx, int channel,
                                  memory_order_release);
     }
 }
+
+/* Take one message, run its handler, give it back. The lock is held only to take it; a block is
+ * given back when the handler has returned. */
+enum aq_shm_served { AQ_SERVED_NONE, AQ_SERVED_ONE, AQ_SERVED_BY_ANOTHER };
 
 static enum aq_shm_served aq_shm_rx_serve(struct aq_shm_rx *rx, int channel)
 {

@@ -258,32 +258,33 @@ static inline uint8_t aq_shm_mark(uint32_t number)
     return (uint8_t)number;
 }
 
-#if AQ_THREADED
-
-/* What a message says of the other channel, in its place in the head. */
+/* par: what a message says of the other channel, in its place in the head. */
 static inline unsigned aq_shm_rx_running(const struct aq_shm_rx *rx, uint32_t taken)
 {
-    /* acquire: pairs with the releases of aq_shm_recv.c; the handlers' reads are over before this
-     * message tells */
+    /* acquire: pairs with the release in aq_shm_rx_release(); the handlers' reads are over before
+     * this message tells */
     const uint32_t running = taken - atomic_load_explicit(&rx->released, memory_order_acquire);
 
     return (running < AQ_RUNNING_MANY ? running : AQ_RUNNING_MANY) << AQ_LOC_RUNNING;
 }
 
-/* The receiver was done with so many messages when it sent this one. */
-static inline void aq_shm_tx_note_answered(struct aq_shm_tx *tx, uint64_t head, uint32_t taken)
+/* par: the receiver is done with this many messages, unless we know of more. */
+static inline void aq_shm_tx_note_answered(struct aq_shm_tx *tx, uint32_t answered)
 {
-    const uint32_t running = head >> (56 + AQ_LOC_RUNNING) & AQ_RUNNING_MANY;
-    const uint32_t answered = taken - running;
-
-    /* a lost race between two threads leaves the smaller of two true numbers */
-    if (running != AQ_RUNNING_MANY
-        && (int32_t)(answered - atomic_load_explicit(&tx->answered, memory_order_relaxed)) > 0)
+    /* a lost race between two threads leaves the smaller of two true numbers until the next note */
+    if ((int32_t)(answered - atomic_load_explicit(&tx->answered, memory_order_relaxed)) > 0)
         /* release: pairs with the acquire in aq_shm_tx_answered() */
         atomic_store_explicit(&tx->answered, answered, memory_order_release);
 }
 
-#endif
+/* par: the same from a message that the receiver has sent. */
+static inline void aq_shm_tx_learn(struct aq_shm_tx *tx, uint64_t head, uint32_t taken)
+{
+    const uint32_t running = head >> (56 + AQ_LOC_RUNNING) & AQ_RUNNING_MANY;
+
+    if (running != AQ_RUNNING_MANY)
+        aq_shm_tx_note_answered(tx, taken - running);
+}
 
 /* The receiver has taken this many messages, unless we know of more. */
 static inline void aq_shm_tx_note_taken(struct aq_shm_tx *tx, uint32_t taken)

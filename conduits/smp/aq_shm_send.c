@@ -16,7 +16,7 @@
 /* Take back the blocks of the first `done` messages, and count the free slots. tx->lock is held. */
 static inline void aq_shm_tx_take_back(struct aq_shm_tx *tx, int channel, uint32_t done)
 {
-    if (tx->blocks_out == 0)
+    if (tx->blocks_out == 0 && (int32_t)(done - tx->freed) > 0)
         tx->freed = done;
     for (; (int32_t)(done - tx->freed) > 0; tx->freed++) {
         uint32_t *block = &tx->block[tx->freed % AQ_SHM_MAX_SLOTS];
@@ -44,6 +44,8 @@ static __attribute__((noinline)) void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
     /* what is done was taken: a channel without answers must not look empty when the count of its
      * messages comes round to the last answer's */
     aq_shm_tx_note_taken(tx, tx->freed);
+    if (AQ_THREADED)
+        aq_shm_tx_note_answered(tx, tx->freed);
 }
 
 /* How many messages the receiver is done with, as far as its answers tell. In par they say how many
@@ -51,16 +53,13 @@ static __attribute__((noinline)) void aq_shm_tx_reclaim(struct aq_shm_tx *tx)
  * when it sent a request; when it sent a reply, with all but the request that it replies to. */
 static inline uint32_t aq_shm_tx_answered(const struct aq_shm_tx *tx, int channel)
 {
-#if AQ_THREADED
-    (void)channel;
-    /* acquire: pairs with the release in aq_shm_tx_note_answered() */
-    return atomic_load_explicit(&tx->answered, memory_order_acquire);
-#else
+    if (AQ_THREADED)
+        /* acquire: pairs with the release in aq_shm_tx_note_answered() */
+        return atomic_load_explicit(&tx->answered, memory_order_acquire);
     /* relaxed: this thread has stored it, after aq_shm_rx_look() had acquired the answer; the
      * handlers' reads were over before that was sent */
     return atomic_load_explicit(&tx->taken, memory_order_relaxed)
            - (channel == AQ_CHANNEL_REQUEST ? 1 : 0);
-#endif
 }
 
 /* If one message more has been answered, as in a request for each reply, its block may have the
@@ -351,9 +350,8 @@ static inline void aq_shm_tx_publish(struct aq_shm_tx *tx, int channel, struct a
     AQ_SHM_CHECK_SENDER(channel);
     /* acquire: pairs with aq_shm_rx_take(); what another thread read there, it read before */
     half->taken = atomic_load_explicit(&tx->back->taken, memory_order_acquire);
-#if AQ_THREADED
-    loc |= aq_shm_rx_running(tx->back, half->taken);
-#endif
+    if (AQ_THREADED)
+        loc |= aq_shm_rx_running(tx->back, half->taken);
     const uint32_t number = tx->sent + 1;
 
     __atomic_store_n(&tx->sent, number, __ATOMIC_RELAXED); /* aq_shm_peer_counts() holds no lock */

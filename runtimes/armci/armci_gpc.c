@@ -67,6 +67,7 @@ static struct incoming *gathering, *ready, **ready_end = &ready;
 static bool has_thread, must_stop;
 static pthread_t thread;
 static _Thread_local bool is_function; /* on the thread */
+static _Thread_local int locks;        /* that this thread has of ARMCI_Gpc_lock */
 
 /* --- fragments --- */
 
@@ -167,15 +168,25 @@ void aq_armci_on_gpc(gex_Token_t token, void *payload, size_t bytes)
     pthread_mutex_unlock(&mutex);
 }
 
-/* All functions wait for something else. */
+/* All functions wait for something else: until another call comes, or a short time has passed.
+ * Under the mutex. */
 static void give_way(unsigned rounds)
 {
-    const struct timespec interval = { 0, 50000 };
+    struct timespec until;
 
-    if (rounds < 16)
+    if (rounds < 16) {
+        pthread_mutex_unlock(&mutex);
         sched_yield();
-    else
-        nanosleep(&interval, NULL);
+        pthread_mutex_lock(&mutex);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 50000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&work, &mutex, &until);
 }
 
 static void make_result(struct incoming *in)
@@ -205,13 +216,22 @@ static bool run(struct incoming *in, aq_gpc_fn_t function)
     rdata = in->result + padded(part.rhlen);
     if (function(aq_armci.me, in->source, in->bytes, part.hlen, data, part.dlen, in->result,
                  part.rhlen, &in->rhsize, rdata, part.rdlen, &in->rdsize, type)
-        == GPC_PENDING)
+        == GPC_PENDING) {
+        if (locks != 0)
+            aq_armci_fatal("a function of ARMCI_Gpc_exec has answered GPC_PENDING while it holds a "
+                           "lock of ARMCI_Gpc_lock, which functions that run meanwhile may want");
         return false;
+    }
     send_parts(in->source, AQ_ARMCI_HANDLE_GPC_REPLY, part, in->result, (size_t)part.rhlen, rdata,
                (size_t)part.rdlen);
     free(in->result);
     free(in);
     return true;
+}
+
+void aq_armci_gpc_note_lock(int taken)
+{
+    locks += taken;
 }
 
 bool aq_armci_gpc_is_function(void)
@@ -253,9 +273,9 @@ static void *serve(void *arg)
         }
         const aq_gpc_fn_t function = (aq_gpc_fn_t)functions[in->head.function];
 
-        pthread_mutex_unlock(&mutex);
         if (in == first_waiting)
             give_way(rounds++);
+        pthread_mutex_unlock(&mutex);
         if (run(in, function)) {
             first_waiting = NULL;
             rounds = 0;

@@ -444,6 +444,8 @@ void aq_armci_gpc_end(void);
 void aq_armci_gpc_mutex_start(void);
 /* True on the thread that runs functions of ARMCI_Gpc_exec, beside the program's. */
 bool aq_armci_gpc_is_function(void);
+/* This thread has taken (1) or given back (-1) a lock of ARMCI_Gpc_lock. */
+void aq_armci_gpc_note_lock(int taken);
 
 /* MPI operations; while the rank waits it makes progress for other ranks. */
 void aq_armci_mpi_wait(MPI_Request *request);

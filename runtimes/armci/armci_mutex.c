@@ -387,18 +387,23 @@ void ARMCI_Gpc_lock(int proc)
 {
     check_function("ARMCI_Gpc_lock", proc);
     lock("ARMCI_Gpc_lock", gpc_set, 0, proc, false);
+    aq_armci_gpc_note_lock(1);
 }
 
 int ARMCI_Gpc_trylock(int proc)
 {
     check_function("ARMCI_Gpc_trylock", proc);
-    return lock("ARMCI_Gpc_trylock", gpc_set, 0, proc, true);
+    if (!lock("ARMCI_Gpc_trylock", gpc_set, 0, proc, true))
+        return 0;
+    aq_armci_gpc_note_lock(1);
+    return 1;
 }
 
 void ARMCI_Gpc_unlock(int proc)
 {
     check_function("ARMCI_Gpc_unlock", proc);
     unlock("ARMCI_Gpc_unlock", gpc_set, 0, proc);
+    aq_armci_gpc_note_lock(-1);
 }
 
 /* After a barrier; their memory goes with the rest. */

@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "gpc.h"
+
 #define WAIT_S 300 /* longer than any end may take */
 
 /* Ranks that do not exist in calls that return a code: each prints a line in a debug build. */
@@ -93,6 +95,26 @@ static void broken_rule(const char *way, void **base)
     } else if (strcmp(way, "no-rank") == 0) {
         exit(no_rank(base[0]) == 0 ? 3 : 4);
     }
+}
+
+/* A function that waits, and keeps others from going on. */
+static int hold(int to, int from, void *hdr, int hlen, void *data, int dlen, void *rhdr, int rhlen,
+                int *rhsize, void *rdata, int rdlen, int *rdsize, int rtype)
+{
+    (void)from, (void)hdr, (void)hlen, (void)data, (void)dlen, (void)rhdr, (void)rhlen;
+    (void)rhsize, (void)rdata, (void)rdlen, (void)rdsize, (void)rtype;
+    ARMCI_Gpc_lock(to);
+    return GPC_PENDING;
+}
+
+static void wait_with_lock(void)
+{
+    const int function = ARMCI_Gpc_register((aq_gpc_any_t)hold);
+    int word = 0;
+
+    if (me == 0)
+        ARMCI_Gpc_exec(function, 1, &word, sizeof(int), NULL, 0, &word, sizeof(int), NULL, 0, NULL);
+    ARMCI_Barrier();
 }
 
 static void block_signals(void)
@@ -203,6 +225,8 @@ int main(int argc, char **argv)
         else if (!no_such_rank(way))
             broken_rule(way, base);
     }
+    if (strcmp(way, "gpc") == 0)
+        wait_with_lock();
     if (strcmp(way, "unlock") == 0) {
         ARMCI_Create_mutexes(1);
         if (me == 1)

@@ -257,6 +257,7 @@ check "mutexes that do not exist" ends mutex 1 'ARMCI_Lock: there are no mutexes
 check "an operation that does not exist" ends operation 1 'ARMCI_Rmw: 5 is no operation'
 check "the value of a rank that does not exist" ends value 1 \
     'ARMCI_GetValueInt: there is no rank 3; there are 0 to 2'
+check "a function of GPC that waits with a lock" ends gpc 1 'has answered GPC_PENDING while it holds a lock'
 check "a failed assertion" ends assertion - 'assertion failed: me < 0'
 ends_on=smp
 wrong_ranks

@@ -1,6 +1,7 @@
 /*
  * test_thread_am.c - several threads of each rank sending and polling at once: all messages arrive
- * once, replies find the right rank, handlers of one process may run side by side.
+ * once, replies find the right rank, handlers of one process may run side by side, and a payload
+ * stays until its own handler returns.
  * Ranks 1+. Mode par. Conduits all. Source GASNet-EX specification 0.19, threads.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -23,9 +24,13 @@ static void h_ask(gex_Token_t token, gex_AM_Arg_t thread, gex_AM_Arg_t i)
 static void h_ask_m(gex_Token_t token, void *buf, size_t nbytes, gex_AM_Arg_t thread,
                     gex_AM_Arg_t i)
 {
+    int reads;
+
     AQ_CHECK_EQ(depth++, 0);
     AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)(thread * 100000 + i)));
     gex_AM_ReplyMedium2(token, H_ANS_M, buf, nbytes, GEX_EVENT_NOW, 0, thread, i);
+    for (reads = i % 7; reads > 0; reads--) /* while others take, finish and send */
+        AQ_CHECK(aq_test_same(buf, nbytes, (uint64_t)(thread * 100000 + i)));
     atomic_fetch_add(&asked, 1);
     depth--;
 }
@@ -57,12 +62,12 @@ static int sends;
 static void *sender(void *arg)
 {
     const int me = (int)(intptr_t)arg;
-    char buf[800];
+    char buf[3000];
     int i;
 
     for (i = 0; i < sends; i++) {
         const gex_Rank_t to = aq_test_peer((gex_Rank_t)(i + me) % aq_test_n);
-        const size_t len = (size_t)(i * 13 + me) % sizeof(buf);
+        const size_t len = (size_t)(i * 13 + me) % (i % 8 == 0 ? sizeof(buf) : 800);
 
         if (i % 2) {
             gex_AM_RequestShort2(aq_test_tm, to, H_ASK, 0, me, i);

@@ -30,7 +30,8 @@ enum {
     SENDERS = 2,
     POLLERS = 2,
     EACH = 20000, /* messages of a thread that sends */
-    LIMIT_S = 60
+    LIMIT_S = 60,
+    SENDER = 7
 };
 
 static struct aq_shm_rings views[RANKS];
@@ -75,11 +76,15 @@ static int setup(void **state)
         aq_round_up(layout->control + RANKS * sizeof(struct aq_shm_control), AQ_PAGE_SIZE);
     layout->rings =
         aq_round_up(layout->marks + RANKS * AQ_CHANNELS * layout->mark_bytes, AQ_PAGE_SIZE);
-    layout->bytes = aq_round_up(layout->rings + RANKS * RANKS * layout->ring_bytes, AQ_PAGE_SIZE);
+    layout->pools = aq_round_up(layout->rings + RANKS * RANKS * layout->ring_bytes, AQ_PAGE_SIZE);
+    aq_shm_pool_plan(RANKS, 4, &layout->pool);
+    layout->bytes = layout->pools + RANKS * AQ_CHANNELS * (uint64_t)layout->pool.channel_bytes;
     aq_shm.arena = aligned_alloc(AQ_PAGE_SIZE, layout->bytes);
     if (aq_shm.arena == NULL)
         return -1;
-    memset(aq_shm.arena, 0, layout->bytes);
+    memset(aq_shm.arena, 0, layout->pools);
+    if (aq_shm_pool_init() != AQ_OK)
+        return -1;
     aq_shm.size = RANKS;
     aq_shm.me = 0;
     for (uint32_t rank = 0; rank < RANKS; rank++) {
@@ -99,6 +104,8 @@ static int teardown(void **state)
         aq_shm_ring_fini();
         memset(&aq_rings, 0, sizeof(aq_rings));
     }
+    aq_shm_pool_fini();
+    memset(aq_shm_pools, 0, sizeof(aq_shm_pools));
     free(aq_shm.arena);
     return 0;
 }
@@ -192,9 +199,50 @@ static void test_at_random(void **state)
     expect_all_handled();
 }
 
-/* --- another thread sends at the worst moment --- */
+/* Rank 0 is done with all messages of a channel, and the sender of the next one has to ask. */
+static void ask(struct aq_shm_tx *tx)
+{
+    const gex_AM_Arg_t args[] = { 0, 0 };
+    const uint32_t number = tx->sent;
 
-enum { SENDER = 7 };
+    tx->space = 0;
+    atomic_store_explicit(&tx->ring->done[AQ_CHANNEL_REQUEST].count, number - AQ_SHM_FIRST,
+                          memory_order_relaxed);
+    assert_int_equal(aq_shm_am_short(0, false, H_COUNT, 2, args), AQ_OK);
+    assert_int_equal(tx->freed, number);
+    assert_int_equal(tx->blocks_out, 0);
+}
+
+/* The same many messages later, none of which needed a block. */
+static void come_to(struct aq_shm_tx *tx, uint32_t number)
+{
+    ask(tx);
+    tx->sent = number;
+    tx->freed = number - 1;
+    ask(tx);
+}
+
+/* After 2^31 messages the answers of long ago, or the lack of any, tell nothing new. */
+static void test_no_answers(void **state)
+{
+    static const char payload[600];
+    struct aq_shm_tx *tx;
+
+    (void)state;
+    view(SENDER);
+    tx = aq_shm_tx(0, AQ_CHANNEL_REQUEST);
+    for (uint32_t steps = 1; steps <= 16; steps++) {
+        come_to(tx, AQ_SHM_FIRST + steps * (1u << 28));
+        assert_int_equal(aq_shm_am_medium(0, false, H_COUNT, payload, sizeof(payload), 0, NULL),
+                         AQ_OK);
+        assert_int_equal(tx->freed, AQ_SHM_FIRST + steps * (1u << 28));
+        assert_int_equal(tx->space, SLOTS - 2);
+        assert_int_equal(tx->blocks_out, 1);
+    }
+    view(0);
+}
+
+/* --- another thread sends at the worst moment --- */
 
 static struct {
     void *page; /* who touches it gives way to the other thread */
@@ -317,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_without_a_mark_nothing_is_looked_at, setup, teardown),
         cmocka_unit_test_setup_teardown(test_marks_come_round, setup, teardown),
         cmocka_unit_test_setup_teardown(test_at_random, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_answers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_sends_before_the_mark, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_sends_at_the_mark, setup, teardown),
         cmocka_unit_test_setup_teardown(test_threads, setup, teardown),

@@ -36,7 +36,8 @@ typedef struct {
  * Context          a thread of the library, with all signals blocked, beside the program's. The
  *                  function may work on the memory of its process and call ARMCI_Gpc_translate(),
  *                  and ARMCI_Gpc_lock, _trylock and _unlock for rank `to`; nothing else of ARMCI
- * Returns          GPC_DONE; GPC_PENDING to be called again
+ * Returns          GPC_DONE; GPC_PENDING to be called again after others have run, and then the
+ *                  function holds no lock of ARMCI_Gpc_lock
  */
 typedef int (*aq_gpc_fn_t)(int to, int from, void *hdr, int hlen, void *data, int dlen, void *rhdr,
                            int rhlen, int *rhsize, void *rdata, int rdlen, int *rdsize, int rtype);
@@ -86,7 +87,7 @@ int ARMCI_Gpc_test(gpc_hdl_t *nbh);
 void *ARMCI_Gpc_translate(void *ptr, int proc, int from);
 
 /** ARMCI_Gpc_lock, _trylock, _unlock - a mutex of rank proc, one for each rank. trylock returns 1
- * if the caller has it now, 0 if not. Functions run one after the other at a rank; one that locks
+ * if the caller has it now, 0 if not. No two functions run at once at a rank; one that locks
  * it excludes the ranks' programs, too. A rank that does not exist ends the job, and so does one
  * that is not the function's own in a function. */
 void ARMCI_Gpc_lock(int proc);
