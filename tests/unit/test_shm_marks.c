@@ -242,6 +242,33 @@ static void test_no_answers(void **state)
     view(0);
 }
 
+static void send_long_to_nowhere(void *arg)
+{
+    static intptr_t map[RANKS];
+    const struct aq_am_out out = { .kind = AQ_AM_LONG,
+                                   .handler = H_COUNT,
+                                   .src = arg,
+                                   .nbytes = AQ_SHM_MAX_MEDIUM + 1,
+                                   .dest = arg };
+
+    for (uint32_t rank = 0; rank < RANKS; rank++)
+        map[rank] = AQ_NOT_MAPPED;
+    aq_job.map = map;
+    view(SENDER);
+    aq_shm_am_send(&out);
+}
+
+/* No block is as large, and none would do: the receiver could not write there either. */
+static void test_long_to_nowhere(void **state)
+{
+    struct aq_unit_result result;
+
+    (void)state;
+    aq_unit_run(send_long_to_nowhere, &result, &result);
+    assert_int_not_equal(aq_unit_exit_code(&result), 0);
+    aq_unit_contains(result.err, "a Long of 65537 bytes to rank 0");
+}
+
 /* --- another thread sends at the worst moment --- */
 
 static struct {
@@ -366,6 +393,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_marks_come_round, setup, teardown),
         cmocka_unit_test_setup_teardown(test_at_random, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_answers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_long_to_nowhere, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_sends_before_the_mark, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_sends_at_the_mark, setup, teardown),
         cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
