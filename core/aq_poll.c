@@ -263,7 +263,7 @@ static __attribute__((noinline, cold)) void aq_poll_traced(void)
     aq_trace_end(served != 0 ? AQ_TRACE_POLL : AQ_TRACE_POLL_IDLE, began, GEX_RANK_INVALID, 0);
 }
 
-/* Who finds nothing twice mostly waits: a peer on the core's other thread needs the pipeline. */
+/* Polls in vain mostly mean a wait: a peer on the core's other thread needs the pipeline. */
 static inline void aq_poll_pause(unsigned served)
 {
     aq_poll_vain.again = served == 0 && !aq_poll_vain.again;

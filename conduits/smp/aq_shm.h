@@ -64,8 +64,8 @@ struct aq_shm_control {
  * sender then stays at its slot, and a receiver polls both that slot and the next one.
  */
 struct aq_shm_half {
-    _Atomic uint64_t
-        head; /* number:32 handler:8 nargs:8 kind:8 location:2 running:5 args:1; stored last */
+    /* number:32 handler:8 nargs:8 kind:8 location:2 running:5 args:1; stored last */
+    _Atomic uint64_t head;
     uint32_t taken; /* how many messages of the other channel the sender has taken */
     union {
         gex_AM_Arg_t short_args[5];

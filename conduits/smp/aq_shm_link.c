@@ -95,7 +95,6 @@ static void aq_shm_rx_create(struct aq_shm_link *link, int channel, struct aq_sh
     rx->slot = ring->slots + aq_shm.layout.slots - 1;
     rx->next = ring->slots;
     rx->back = &link->tx[!channel];
-    atomic_init(&rx->released, AQ_SHM_FIRST);
     atomic_init(&rx->taken, AQ_SHM_FIRST);
     rx->done = &ring->done[channel].count;
     rx->pool = aq_shm_pool(link->local, channel);

@@ -53,7 +53,7 @@ static inline void aq_shm_rx_take(struct aq_shm_rx *rx, struct aq_shm_slot *slot
 /* The sender may take back the blocks of this many messages. */
 static inline void aq_shm_rx_give_back(struct aq_shm_rx *rx, uint32_t count)
 {
-    /* release: pairs with the acquire in aq_shm_tx_reclaim() */
+    /* release: pairs with the acquires in aq_shm_tx_reclaim() and aq_shm_rx_released() */
     atomic_store_explicit(rx->done, count - AQ_SHM_FIRST, memory_order_release);
 }
 
@@ -123,20 +123,11 @@ static inline void aq_shm_rx_describe(const struct aq_shm_rx *rx, int channel, u
 
 #if AQ_THREADED
 
-/* So many messages are done with. rx->lock is held. */
-static inline void aq_shm_rx_release(struct aq_shm_rx *rx, uint32_t released)
-{
-    aq_shm_rx_give_back(rx, released);
-    /* release: pairs with the acquire in aq_shm_rx_running(). After the count: no answer tells of
-     * more than that does */
-    atomic_store_explicit(&rx->released, released, memory_order_release);
-}
-
 /* Give back the messages whose handlers have returned, in order. rx->lock is held. */
 static inline void aq_shm_rx_collect(struct aq_shm_rx *rx)
 {
     const uint32_t taken = atomic_load_explicit(&rx->taken, memory_order_relaxed);
-    uint32_t released = atomic_load_explicit(&rx->released, memory_order_relaxed);
+    uint32_t released = aq_shm_rx_released(rx);
     /* acquire: the handlers' reads are over */
     uint64_t finished = atomic_load_explicit(&rx->finished, memory_order_acquire);
     uint64_t collected = 0;
@@ -153,15 +144,15 @@ static inline void aq_shm_rx_collect(struct aq_shm_rx *rx)
     /* relaxed: a bit is set again only after the message was given back, below, and its number
      * plus 64 taken, under the lock we hold */
     atomic_fetch_and_explicit(&rx->finished, ~collected, memory_order_relaxed);
-    aq_shm_rx_release(rx, released);
+    aq_shm_rx_give_back(rx, released);
 }
 
 /* The message before which so many were taken is done with: gives it back, unless an earlier one is
  * not. rx->lock is held. Mostly no other handler runs, and the bits are left alone. */
 static inline void aq_shm_rx_finish(struct aq_shm_rx *rx, uint32_t before)
 {
-    if (AQ_LIKELY(atomic_load_explicit(&rx->released, memory_order_relaxed) == before)) {
-        aq_shm_rx_release(rx, before + 1);
+    if (AQ_LIKELY(aq_shm_rx_released(rx) == before)) {
+        aq_shm_rx_give_back(rx, before + 1);
         /* relaxed: a bit that is set without the lock at this moment is seen by a later poll */
         if (AQ_LIKELY(atomic_load_explicit(&rx->finished, memory_order_relaxed) == 0))
             return;

@@ -4,6 +4,7 @@
  *   aq_shm_link.c   the private ends of the channels to a peer, made at first contact
  *   aq_shm_send.c   a message into a slot of the peer's ring
  *   aq_shm_recv.c   polling: a message out of its slot and to its handler
+ *   aq_shm_pool.c   the blocks of payloads that do not fit a slot
  *
  * A ring has slots for an ordered pair of ranks. A sender fills its half of a slot and stores the
  * head last, with the number of the message in it; the receiver watches that word. Nothing else is
@@ -72,7 +73,6 @@ struct aq_shm_rx {
     _Atomic uint32_t *done;    /* where the sender learns what it may overwrite */
     gex_Rank_t jobrank;        /* the sender */
     aq_lock lock;              /* par: held while a message is taken, not while it is handled */
-    _Atomic uint32_t released; /* par: messages given back to the sender; written under the lock */
     _Atomic uint64_t finished; /* par: by number, taken messages whose handlers have returned */
     struct aq_shm_ring *ring;
     char *pool;    /* the sender's blocks of this pair */
@@ -258,12 +258,17 @@ static inline uint8_t aq_shm_mark(uint32_t number)
     return (uint8_t)number;
 }
 
+/* How many messages of a channel have been given back to their sender. */
+static inline uint32_t aq_shm_rx_released(const struct aq_shm_rx *rx)
+{
+    /* acquire: pairs with the release in aq_shm_rx_give_back(); the handlers' reads are over */
+    return AQ_SHM_FIRST + atomic_load_explicit(rx->done, memory_order_acquire);
+}
+
 /* par: what a message says of the other channel, in its place in the head. */
 static inline unsigned aq_shm_rx_running(const struct aq_shm_rx *rx, uint32_t taken)
 {
-    /* acquire: pairs with the release in aq_shm_rx_release(); the handlers' reads are over before
-     * this message tells */
-    const uint32_t running = taken - atomic_load_explicit(&rx->released, memory_order_acquire);
+    const uint32_t running = taken - aq_shm_rx_released(rx);
 
     return (running < AQ_RUNNING_MANY ? running : AQ_RUNNING_MANY) << AQ_LOC_RUNNING;
 }

@@ -312,11 +312,11 @@ struct aq_out {
     size_t count, capacity;
     size_t expected, done; /* for progress and time left */
     double started;
-    bool terminal;     /* standard error is one: progress line */
-    bool whole;        /* no job has failed, nobody has interrupted */
-    bool unwritten;    /* a file that was asked for is not there */
-    char library[128]; /* whose calls the limits are, in words; "": plain memory or sockets */
-    double load;       /* the machine's load average at the start */
+    bool terminal;       /* standard error is one: progress line */
+    bool whole;          /* no job has failed, nobody has interrupted */
+    bool unwritten;      /* a file that was asked for is not there */
+    char limits_by[128]; /* whose calls the limits are, in words; "": plain memory or sockets */
+    double load;         /* the machine's load average at the start */
     char heading[32];
 };
 

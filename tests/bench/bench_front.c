@@ -278,7 +278,7 @@ static void aq_front_line(void *arg, const char *line)
     if (strncmp(line, "RUNNING\t", 8) == 0)
         aq_out_running(out, line + 8);
     else if (strncmp(line, "BESIDE\t", 7) == 0)
-        snprintf(out->library, sizeof(out->library), "%s", line + 7);
+        snprintf(out->limits_by, sizeof(out->limits_by), "%s", line + 7);
     else if (aq_record_read(line, &r))
         aq_out_result(out, &r);
 }

@@ -469,9 +469,9 @@ void aq_job_rows(struct aq_job *job)
     if (options->report != NULL && (report = fopen(options->report, "w")) == NULL)
         aq_job_fail("the report cannot be opened");
     if (job->raw != NULL) {
-        snprintf(out.library, sizeof(out.library), "%s", job->raw->version());
+        snprintf(out.limits_by, sizeof(out.limits_by), "%s", job->raw->version());
         if (report != NULL)
-            fprintf(report, "BESIDE\t%s\n", out.library);
+            fprintf(report, "BESIDE\t%s\n", out.limits_by);
     }
     for (size_t i = 0; i < count; i++) {
         struct aq_result r;

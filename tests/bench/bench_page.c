@@ -145,8 +145,8 @@ static void aq_page_head(const struct aq_out *out, FILE *f)
         fprintf(f, "What communication costs on one host");
     else
         fprintf(f, "What communication costs over %s", conduit);
-    if (out->library[0] != '\0')
-        fprintf(f, ", by %s", out->library);
+    if (out->limits_by[0] != '\0')
+        fprintf(f, ", by %s", out->limits_by);
     fprintf(f, "\n\n<!-- Written by `");
     aq_page_command(out, f);
     fprintf(f, " --markdown FILE%s`. -->\n\n", out->options->plot != NULL ? " --plot DIR" : "");

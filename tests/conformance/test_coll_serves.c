@@ -64,7 +64,7 @@ static void barrier_nb_job(void)
 {
     gex_Event_Wait(gex_Coll_BarrierNB(job, 0));
 }
-/* Whoever comes last finds the event complete, and polls no more. */
+/* The last rank finds the event complete, and polls no more. */
 static void barrier_tested_job(void)
 {
     const gex_Event_t event = gex_Coll_BarrierNB(job, 0);
