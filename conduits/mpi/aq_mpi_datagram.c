@@ -4,7 +4,9 @@
  * On one host the socket is bound to the loopback. Between hosts a host offers the addresses of its
  * interfaces, since it cannot know which of them others can reach, and each rank is sent a datagram
  * at all of them by a rank of another host. The first address at which one arrives is the rank's.
- * A barrier follows the sends, so that what has not arrived soon after it will not arrive.
+ * Then the first rank of each host is sent one by the first rank of every other host: a packet
+ * filter may let datagrams through between some hosts, or in one direction. A barrier follows the
+ * sends, so that what has not arrived soon after it will not arrive.
  *
  * Owns      the socket, the addresses of the ranks
  * Threads   see aq_mpi_datagram.h
@@ -30,18 +32,23 @@
 #include "other/spawn/aq_siphash.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_MPI_DATAGRAM_MS      100  /* for a datagram on its way */
-#define AQ_MPI_DATAGRAM_COPIES  2    /* sent at start to each address */
-#define AQ_MPI_DATAGRAM_OFFERS  4    /* addresses */
-#define AQ_MPI_DATAGRAM_AT_ONCE 64   /* taken in one call */
+#define AQ_MPI_DATAGRAM_MS      100 /* for a datagram on its way */
+#define AQ_MPI_DATAGRAM_COPIES  2   /* sent at start to each address */
+#define AQ_MPI_DATAGRAM_OFFERS  4   /* addresses */
+#define AQ_MPI_DATAGRAM_AT_ONCE 64  /* taken in one call */
+#define AQ_MPI_DATAGRAM_NOTHING UINT32_MAX
+#define AQ_MPI_DATAGRAM_HOSTS   32   /* that verify a host at the same time */
 #define AQ_MPI_DATAGRAM_BUFFER  4096 /* one datagram says as much as many */
+/* At start all of them count, those of the next hosts too; the kernel counts up to 2 KiB for one. */
+#define AQ_MPI_DATAGRAM_START_BUFFER (2 * AQ_MPI_DATAGRAM_HOSTS * AQ_MPI_DATAGRAM_COPIES * 2048)
 
 struct aq_mpi_datagram_wire {
     uint64_t number;
-    uint8_t index;
+    /* verifies the address with this index, or the way from host (what - AQ_MPI_DATAGRAM_OFFERS) */
+    uint32_t what;
 };
 #define AQ_MPI_WIRE_WAKEUP sizeof(uint64_t)
-#define AQ_MPI_WIRE_VERIFY (sizeof(uint64_t) + 1)
+#define AQ_MPI_WIRE_VERIFY (sizeof(uint64_t) + sizeof(uint32_t))
 
 struct aq_mpi_datagram_peer {
     struct in6_addr address;
@@ -146,20 +153,24 @@ static unsigned aq_mpi_datagram_addresses(struct in6_addr addresses[AQ_MPI_DATAG
     return 1;
 }
 
+static void aq_mpi_datagram_buffer(int nbytes)
+{
+    setsockopt(aq_mpi_datagram.fd, SOL_SOCKET, SO_RCVBUF, &nbytes, sizeof(nbytes));
+}
+
 /* Binds the socket to the address, or to any. */
 static bool aq_mpi_datagram_bind(bool v4, const struct in6_addr *address)
 {
     struct sockaddr_in6 sa = { .sin6_family = AF_INET6, .sin6_addr = *address };
     struct sockaddr_in sa4 = { .sin_family = AF_INET };
     const int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const int off = 0, few = AQ_MPI_DATAGRAM_BUFFER;
+    const int off = 0;
     int rc;
 
     if (fd < 0)
         return false;
     if (!v4)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &few, sizeof(few));
     if (v4 && IN6_IS_ADDR_V4MAPPED(address))
         memcpy(&sa4.sin_addr, &address->s6_addr[12], sizeof(sa4.sin_addr));
     rc = v4 ? bind(fd, (struct sockaddr *)&sa4, sizeof(sa4))
@@ -187,6 +198,7 @@ static void aq_mpi_datagram_offer(struct aq_mpi_datagram_offer *own)
     if (own->count == 0
         || (!aq_mpi_datagram_bind(false, address) && !aq_mpi_datagram_bind(true, address)))
         return;
+    aq_mpi_datagram_buffer(AQ_MPI_DATAGRAM_START_BUFFER);
     /* the port has the same offset in both structures */
     if (getsockname(aq_mpi_datagram.fd, (struct sockaddr *)&sa, &len) == 0)
         own->port = sa.sin6_port;
@@ -214,33 +226,82 @@ static void aq_mpi_datagram_verify(const struct aq_mpi_datagram_offer *offers)
         if (aq_mpi_datagram_verifier(rank) != aq_job.rank)
             continue;
         for (unsigned copy = 0; copy < AQ_MPI_DATAGRAM_COPIES; copy++)
-            for (wire.index = 0; wire.index < offers[rank].count; wire.index++)
-                aq_mpi_datagram_send_to(&offers[rank].addresses[wire.index], offers[rank].port,
+            for (wire.what = 0; wire.what < offers[rank].count; wire.what++)
+                aq_mpi_datagram_send_to(&offers[rank].addresses[wire.what], offers[rank].port,
                                         &wire, AQ_MPI_WIRE_VERIFY);
     }
 }
 
-/* Returns 1 plus the lowest index of an address at which a datagram has arrived; 0: none. */
-static uint8_t aq_mpi_datagram_await(void)
+/* Calls take() with each verification that arrives, and with NOTHING first, until it returns true,
+ * or for as long as a datagram may take. Returns whether it has returned true. */
+static bool aq_mpi_datagram_await(bool (*take)(void *arg, uint32_t what), void *arg)
 {
     const uint64_t end = aq_now_ns() + AQ_MPI_DATAGRAM_MS * UINT64_C(1000000);
     struct pollfd pfd = { aq_mpi_datagram.fd, POLLIN, 0 };
     struct aq_mpi_datagram_wire wire;
-    uint8_t first = 0;
+    bool done = take(arg, AQ_MPI_DATAGRAM_NOTHING);
 
-    do {
+    while (!done && aq_now_ns() < end) {
         (void)!poll(&pfd, 1, 10);
         for (unsigned count = 0; count < AQ_MPI_DATAGRAM_AT_ONCE; count++) {
             const ssize_t got = aq_mpi_datagram_take_one(&wire);
 
             if (got < 0)
                 break;
-            if (got == AQ_MPI_WIRE_VERIFY && wire.index < AQ_MPI_DATAGRAM_OFFERS
-                && (first == 0 || wire.index + 1 < first))
-                first = (uint8_t)(wire.index + 1);
+            if (got == AQ_MPI_WIRE_VERIFY)
+                done = take(arg, wire.what);
         }
-    } while (first == 0 && aq_now_ns() < end);
-    return first;
+    }
+    return done;
+}
+
+/* arg: 1 plus the lowest index so far of an address at which a datagram has arrived; 0: none. */
+static bool aq_mpi_datagram_at_address(void *arg, uint32_t what)
+{
+    uint8_t *first = arg;
+
+    if (what < AQ_MPI_DATAGRAM_OFFERS && (*first == 0 || what + 1 < *first))
+        *first = (uint8_t)(what + 1);
+    return *first != 0;
+}
+
+/* --- between hosts --- */
+
+struct aq_mpi_datagram_hosts {
+    gex_Rank_t *first_rank; /* [host_count] */
+    bool *seen;             /* [host_count]: a datagram of the host has arrived */
+    gex_Rank_t begin, n;    /* hosts at this distance before the own one are awaited */
+};
+
+static gex_Rank_t aq_mpi_datagram_host(gex_Rank_t distance)
+{
+    return (aq_job.host_of[aq_job.rank] + distance) % aq_job.host_count;
+}
+
+static bool aq_mpi_datagram_from_host(void *arg, uint32_t what)
+{
+    struct aq_mpi_datagram_hosts *hosts = arg;
+    gex_Rank_t left = 0;
+
+    if (what >= AQ_MPI_DATAGRAM_OFFERS && what - AQ_MPI_DATAGRAM_OFFERS < aq_job.host_count)
+        hosts->seen[what - AQ_MPI_DATAGRAM_OFFERS] = true;
+    for (gex_Rank_t i = 0; i < hosts->n; i++)
+        left += !hosts->seen[aq_mpi_datagram_host(aq_job.host_count - hosts->begin - i)];
+    return left == 0;
+}
+
+static void aq_mpi_datagram_verify_hosts(const struct aq_mpi_datagram_hosts *hosts)
+{
+    for (gex_Rank_t i = 0; i < hosts->n * AQ_MPI_DATAGRAM_COPIES; i++) {
+        const gex_Rank_t host = aq_mpi_datagram_host(hosts->begin + i % hosts->n);
+        const gex_Rank_t rank = hosts->first_rank[host];
+        const struct aq_mpi_datagram_wire wire = {
+            aq_mpi_datagram_number(rank), AQ_MPI_DATAGRAM_OFFERS + aq_mpi_datagram_host(0)
+        };
+        const struct aq_mpi_datagram_peer *peer = &aq_mpi_datagram.peers[rank];
+
+        aq_mpi_datagram_send_to(&peer->address, peer->port, &wire, AQ_MPI_WIRE_VERIFY);
+    }
 }
 
 static void aq_mpi_datagram_gather(const void *own, size_t len, void *all)
@@ -250,10 +311,41 @@ static void aq_mpi_datagram_gather(const void *own, size_t len, void *all)
     aq_mpi_unlock();
 }
 
+static void aq_mpi_datagram_barrier(void)
+{
+    aq_mpi_lock();
+    aq_mpi_check(aq_mpi.lib->job->barrier(), "exchanging addresses");
+    aq_mpi_unlock();
+}
+
+/* Collective. Returns true on every rank if every host's first rank has received a datagram of each
+ * other host's. */
+static bool aq_mpi_datagram_hosts_agree(struct aq_mpi_datagram_hosts *hosts, uint8_t *found)
+{
+    uint8_t own = true;
+
+    for (gex_Rank_t rank = aq_job.size; rank-- > 0;)
+        hosts->first_rank[aq_job.host_of[rank]] = rank;
+    for (hosts->begin = 1; hosts->begin < aq_job.host_count; hosts->begin += hosts->n) {
+        const bool is_first = hosts->first_rank[aq_mpi_datagram_host(0)] == aq_job.rank;
+
+        hosts->n = MIN(aq_job.host_count - hosts->begin, (gex_Rank_t)AQ_MPI_DATAGRAM_HOSTS);
+        if (is_first)
+            aq_mpi_datagram_verify_hosts(hosts);
+        aq_mpi_datagram_barrier();
+        if (is_first)
+            own = aq_mpi_datagram_await(aq_mpi_datagram_from_host, hosts) && own;
+    }
+    aq_mpi_datagram_gather(&own, sizeof(own), found);
+    for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
+        own = own && found[rank];
+    return own;
+}
+
 /* Collective. Returns true if every rank has received a datagram; then the addresses are known. */
 static bool aq_mpi_datagram_agree(const struct aq_mpi_datagram_offer *offers, uint8_t *found)
 {
-    uint8_t own;
+    uint8_t own = 0;
     bool all = true;
 
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
@@ -261,10 +353,8 @@ static bool aq_mpi_datagram_agree(const struct aq_mpi_datagram_offer *offers, ui
     if (!all) /* on every rank alike */
         return false;
     aq_mpi_datagram_verify(offers);
-    aq_mpi_lock();
-    aq_mpi_check(aq_mpi.lib->job->barrier(), "exchanging addresses");
-    aq_mpi_unlock();
-    own = aq_mpi_datagram_await();
+    aq_mpi_datagram_barrier();
+    aq_mpi_datagram_await(aq_mpi_datagram_at_address, &own);
     aq_mpi_datagram_gather(&own, sizeof(own), found);
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++) {
         if (found[rank] == 0)
@@ -280,12 +370,15 @@ int aq_mpi_datagram_open(bool wanted, bool *works_out)
 {
     struct aq_mpi_datagram_offer own = { .port = 0 };
     struct aq_mpi_datagram_offer *offers = malloc(aq_job.size * sizeof(*offers));
+    struct aq_mpi_datagram_hosts hosts = { malloc(aq_job.host_count * sizeof(*hosts.first_rank)),
+                                           calloc(aq_job.host_count, sizeof(*hosts.seen)), 0, 0 };
     uint8_t *found = malloc(aq_job.size);
     int rc = AQ_OK;
 
     aq_mpi_datagram.peers = malloc(aq_job.size * sizeof(*aq_mpi_datagram.peers));
     *works_out = false;
-    if (offers == NULL || found == NULL || aq_mpi_datagram.peers == NULL) {
+    if (offers == NULL || found == NULL || hosts.first_rank == NULL || hosts.seen == NULL
+        || aq_mpi_datagram.peers == NULL) {
         rc = aq_fail(AQ_ERR_NOMEM, "mpi: no memory for the addresses of %u ranks", aq_job.size);
         goto free_all;
     }
@@ -293,12 +386,16 @@ int aq_mpi_datagram_open(bool wanted, bool *works_out)
     if (wanted)
         aq_mpi_datagram_offer(&own);
     aq_mpi_datagram_gather(&own, sizeof(own), offers);
-    *works_out = aq_mpi_datagram_agree(offers, found);
+    *works_out = aq_mpi_datagram_agree(offers, found) && aq_mpi_datagram_hosts_agree(&hosts, found);
 free_all:
     free(offers);
     free(found);
+    free(hosts.first_rank);
+    free(hosts.seen);
     if (!*works_out)
         aq_mpi_datagram_close();
+    else
+        aq_mpi_datagram_buffer(AQ_MPI_DATAGRAM_BUFFER);
     return rc;
 }
 

@@ -1,8 +1,9 @@
 /*
  * aq_mpi_datagram.h - the UDP socket by which other ranks wake this one.
  *
- * Wire      wake-up: the receiver's number, 8 bytes; at start also a verification: the same and the
- *           index of the address that it was sent to. The number follows from the job's key
+ * Wire      wake-up: the receiver's number, 8 bytes; at start also a verification: the same and 4
+ *           bytes with the index of the address that it was sent to, or the sender's host. The number
+ *           follows from the job's key
  * Trust     a datagram changes nothing but how soon its receiver polls MPI. Without the number it
  *           ends a sleep, and no more
  * Owns      the socket, the addresses of the ranks
@@ -17,9 +18,9 @@
 #include "gasnetex.h"
 
 /* Collective, before any message: opens the socket, exchanges addresses, and has each rank receive
- * a datagram, from another host if there are several. AQ_OK or negative, logged. *works_out: all
- * ranks have received theirs, within AQ_MPI_DATAGRAM_MS. Otherwise, and unless wanted on all ranks,
- * there is no socket. */
+ * a datagram, from another host if there are several, and each host one of every other host. AQ_OK
+ * or negative, logged. *works_out: all have received theirs, within AQ_MPI_DATAGRAM_MS each.
+ * Otherwise, and unless wanted on all ranks, there is no socket. */
 int aq_mpi_datagram_open(bool wanted, bool *works_out);
 void aq_mpi_datagram_close(void);
 

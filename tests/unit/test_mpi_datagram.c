@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_mpi_datagram.c - the sockets by which ranks of the mpi conduit wake each other: two
- * processes, with pipes for the MPI by which they exchange addresses. Wake-ups arrive and are told
- * from other datagrams; where the first ones are lost, or a rank wants none, there are no sockets.
+ * test_mpi_datagram.c - the sockets by which ranks of the mpi conduit wake each other: two or more
+ * processes, with shared memory for the MPI by which they exchange addresses. Wake-ups arrive and
+ * are told from other datagrams; where the first ones are lost, of one pair of hosts too, or a rank
+ * wants none, there are no sockets.
  */
 #include "tests/unit/aq_unit.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,77 +21,108 @@
 #include "conduits/mpi/aq_mpi_datagram.h"
 #include "conduits/mpi/aq_mpi_lock.h"
 #include "core/aq_job.h"
+#include "other/spawn/aq_host_address.h"
 
-static int peer_fd;      /* to the other process */
-static bool loses_first; /* the datagrams that verify the address */
+#define MAX_RANKS 70 /* hosts verify 32 others at the same time */
 
-/* --- an MPI of two ranks --- */
+static int peer_fd;  /* to the other processes */
+static int loses_in; /* the barrier before which this rank's datagrams are lost; 0: none */
+static int barriers; /* so far */
+
+/* --- an MPI in shared memory --- */
+
+static struct shared {
+    pthread_barrier_t barrier;
+    char data[MAX_RANKS][128];
+} * shared;
 
 static int fake_allgather(const void *own, size_t len, void *all)
 {
-    char *at = all;
-
-    memcpy(at + aq_job.rank * len, own, len);
-    if (write(peer_fd, own, len) != (ssize_t)len)
-        return 1;
-    return recv(peer_fd, at + (1 - aq_job.rank) * len, len, MSG_WAITALL) != (ssize_t)len;
+    assert(len <= sizeof(shared->data[0]));
+    memcpy(shared->data[aq_job.rank], own, len);
+    pthread_barrier_wait(&shared->barrier);
+    for (unsigned r = 0; r < aq_job.size; r++)
+        memcpy((char *)all + r * len, shared->data[r], len);
+    pthread_barrier_wait(&shared->barrier);
+    return 0;
 }
 
 static int fake_barrier(void)
 {
-    char own = 0, all[2], bytes[64];
-    const int error = fake_allgather(&own, 1, all);
+    char bytes[64];
 
-    while (loses_first && recv(aq_mpi_datagram_fd(), bytes, sizeof(bytes), MSG_DONTWAIT) >= 0)
+    pthread_barrier_wait(&shared->barrier);
+    barriers++;
+    while (loses_in == barriers
+           && recv(aq_mpi_datagram_fd(), bytes, sizeof(bytes), MSG_DONTWAIT) >= 0)
         continue;
-    return error;
+    return 0;
 }
 
 static const struct aq_spawn_mpi_lib fake_job = { .allgather = fake_allgather,
                                                   .barrier = fake_barrier };
 static const struct aq_mpi_lib fake_lib = { .version = AQ_MPI_LIB_VERSION, .job = &fake_job };
 
-/* --- the other process --- */
+/* --- the other processes --- */
 
 enum { TAKES_PART, STAYS_OUT };
 
-/* Rank 1, in a process of its own: sends a wake-up for each byte that it is sent. */
-static void other_rank(int how)
+static uint32_t host_of[MAX_RANKS];
+
+/* A rank in a process of its own: the first of them sends a wake-up for each byte that it is sent. */
+static void other_rank(unsigned rank, int how)
 {
     bool works;
     char byte;
 
-    aq_job.rank = 1;
-    loses_first = false;
+    aq_job.rank = rank;
     if (aq_mpi_datagram_open(how == TAKES_PART, &works) != AQ_OK)
         _exit(1);
-    while (read(peer_fd, &byte, 1) == 1)
+    while (rank == 1 && read(peer_fd, &byte, 1) == 1)
         if (works)
             aq_mpi_datagram_send(0);
     aq_mpi_datagram_close();
     _exit(aq_mpi_datagram_fd() >= 0);
 }
 
-static pid_t other;
+static pid_t others[MAX_RANKS];
 
-/* Opens this rank's socket and the other's. Returns whether wake-ups work. */
-static bool opens(int how)
+static void shares(unsigned ranks)
 {
-    static const uint32_t one_host[2] = { 0, 0 };
+    pthread_barrierattr_t attr;
+
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(shared, MAP_FAILED);
+    pthread_barrierattr_init(&attr);
+    pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&shared->barrier, &attr, ranks);
+}
+
+/* Opens this rank's socket and the others', on one host or a host each. Returns whether wake-ups
+ * work. Rank 1 loses the datagrams before barrier loses. */
+static bool opens(unsigned ranks, bool hosts, int how, int loses)
+{
     bool works = true;
     int pair[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    shares(ranks);
     aq_mpi.lib = &fake_lib;
     aq_job.rank = 0;
-    aq_job.size = 2;
-    aq_job.host_count = 1;
-    aq_job.host_of = one_host;
-    other = fork();
-    if (other == 0) {
-        close(pair[0]);
-        peer_fd = pair[1];
-        other_rank(how);
+    aq_job.size = ranks;
+    aq_job.host_count = hosts ? ranks : 1;
+    aq_job.host_of = host_of;
+    barriers = 0;
+    for (unsigned r = 0; r < ranks; r++)
+        host_of[r] = hosts ? r : 0;
+    for (unsigned r = 1; r < ranks; r++) {
+        others[r] = fork();
+        if (others[r] == 0) {
+            loses_in = r == 1 ? loses : 0;
+            close(pair[0]);
+            peer_fd = pair[1];
+            other_rank(r, how);
+        }
     }
     close(pair[1]);
     peer_fd = pair[0];
@@ -100,10 +135,13 @@ static void closes(void)
     int status;
 
     close(peer_fd);
-    assert_int_equal(waitpid(other, &status, 0), other);
-    assert_int_equal(status, 0);
+    for (unsigned r = 1; r < aq_job.size; r++) {
+        assert_int_equal(waitpid(others[r], &status, 0), others[r]);
+        assert_int_equal(status, 0);
+    }
     aq_mpi_datagram_close();
     assert_int_equal(aq_mpi_datagram_fd(), -1);
+    munmap(shared, sizeof(*shared));
 }
 
 /* Takes what comes within a second. */
@@ -129,8 +167,7 @@ static void test_wakeups(void **state)
     bool genuine;
 
     (void)state;
-    loses_first = false;
-    assert_true(opens(TAKES_PART));
+    assert_true(opens(2, false, TAKES_PART, 0));
     aq_mpi_datagram_take(&genuine); /* a copy of what has verified the address is none */
     assert_false(genuine);
     for (unsigned i = 0; i < 3; i++) {
@@ -152,8 +189,7 @@ static void test_forged(void **state)
     bool genuine;
 
     (void)state;
-    loses_first = false;
-    assert_true(opens(TAKES_PART));
+    assert_true(opens(2, false, TAKES_PART, 0));
     aq_mpi_datagram_take(&genuine);
     assert_int_equal(getsockname(aq_mpi_datagram_fd(), (struct sockaddr *)&address, &len), 0);
     for (size_t nbytes = 0; nbytes < 20; nbytes++) {
@@ -175,10 +211,47 @@ static void test_forged(void **state)
     closes();
 }
 
-static void stays_closed(bool loses, int how)
+/* An address of this machine that other hosts could reach: without one, tests of several hosts have
+ * nothing to try. */
+static void needs_an_address(void)
 {
-    loses_first = loses;
-    assert_false(opens(how));
+    struct in6_addr address;
+    bool preferred;
+
+    if (aq_host_addresses(&address, 1, &preferred) == 0)
+        skip();
+}
+
+/* The same between hosts. */
+static void wakes_between_hosts(unsigned hosts)
+{
+    bool genuine;
+
+    needs_an_address();
+    assert_true(opens(hosts, true, TAKES_PART, 0));
+    aq_mpi_datagram_take(&genuine);
+    assert_false(genuine);
+    assert_int_equal(write(peer_fd, "", 1), 1);
+    assert_true(takes(&genuine));
+    assert_true(genuine);
+    closes();
+}
+
+static void test_hosts(void **state)
+{
+    (void)state;
+    wakes_between_hosts(3);
+}
+
+static void test_many_hosts(void **state)
+{
+    (void)state;
+    wakes_between_hosts(MAX_RANKS);
+}
+
+static void stays_closed(unsigned ranks, bool hosts, int how, int loses)
+{
+    assert_false(opens(ranks, hosts, how, loses));
     assert_int_equal(aq_mpi_datagram_fd(), -1);
     closes();
 }
@@ -187,22 +260,30 @@ static void stays_closed(bool loses, int how)
 static void test_lost(void **state)
 {
     (void)state;
-    stays_closed(true, TAKES_PART);
+    stays_closed(2, false, TAKES_PART, 1);
+}
+
+/* Each rank has an address that somebody reaches, but a host receives nothing from some others. */
+static void test_lost_between_hosts(void **state)
+{
+    (void)state;
+    needs_an_address();
+    stays_closed(3, true, TAKES_PART, 2);
 }
 
 /* One of the ranks wants none. */
 static void test_unwanted(void **state)
 {
     (void)state;
-    stays_closed(false, STAYS_OUT);
+    stays_closed(2, false, STAYS_OUT, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wakeups),
-        cmocka_unit_test(test_forged),
-        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_wakeups),  cmocka_unit_test(test_forged),
+        cmocka_unit_test(test_hosts),    cmocka_unit_test(test_many_hosts),
+        cmocka_unit_test(test_lost),     cmocka_unit_test(test_lost_between_hosts),
         cmocka_unit_test(test_unwanted),
     };
 
