@@ -26,6 +26,7 @@ esac
 . "$AQ_SRC/tests/armci/rules.sh"
 export ASAN_OPTIONS=detect_leaks=0:exitcode=86 UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS="exitcode=86:suppressions=$AQ_SRC/tests/armci/tsan.supp"
+export AQ_MODULE_DIR="$build/modules" # Aqueduct over MPI
 export TMPDIR="$work/tmp"
 # More ranks than cores read the names of PCI devices by themselves, for seconds under a sanitizer.
 export HWLOC_COMPONENTS=-pci
@@ -77,7 +78,7 @@ heap_builds()
 }
 check "heap builds" heap_builds
 check "heap" "$work/heap"
-for conduit in smp udp; do
+for conduit in smp udp mpi; do
     check "transfers, $conduit" clean $conduit 2 transfers short
     for program in handles memory sync messages programs edges twins remains; do
         check "$program, $conduit" clean $conduit 2 $program

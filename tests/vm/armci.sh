@@ -21,6 +21,10 @@ make -s runtimes/armci/libarmci.a
 for program in transfers handles memory sync messages programs accumulate protocols parts remains; do
     eval "$CC -w -I$AQ_SRC/tests/armci -o $folder/$program $AQ_SRC/tests/armci/$program.c $LIBS"
 done
+for program in net pipe service; do
+    bench=$AQ_SRC/tests/bench/armci
+    eval "$CC -w -O2 -DBENCH_OURS -I$bench -o $folder/bench-$program $bench/armci_$program.c $bench/bench_armci.c $LIBS"
+done
 case $("$MPICC" --showme:version 2>/dev/null) in *'Open MPI'*) ;; *) exit 0 ;; esac
 ls /usr/lib/*/libga-openmpi.a /usr/lib/*/libarmci-openmpi.a >/dev/null 2>&1 || exit 0
 rest="-lscalapack-openmpi -llapack -lblas -lgfortran -lm"

@@ -25,6 +25,7 @@
 #           demand  GEX_FLAG_IMMEDIATE where memory is registered on demand
 #           restart  jobs over groups that end while their processes go on: nothing is left of them
 #           armci  the programs of libarmci
+#           armci-bench  aq-bench armci's rows about a network (--filter net|pipe|service)
 #           ga     a program of Global Arrays over libarmci, its results beside those of ARMCI-MPI
 #           pin     puts from memory that was never registered, with and without overlap
 #           bench   aq-bench beside perftest, on the same device, in the same boot
@@ -46,7 +47,7 @@ my $here;
 BEGIN { $here = abs_path(dirname($0)) }
 
 my %rxe = (one => [], rails => ['--rxe', 2], wire => ['--rxe', 2], hosts => ['--hosts', 2]);
-my @known = qw(sanity conformance reference stress ft kill lost down limits leave fences lists demand restart armci ga pin bench units);
+my @known = qw(sanity conformance reference stress ft kill lost down limits leave fences lists demand restart armci armci-bench ga pin bench units);
 my (@guests, @suites, $quick, $filter, $seconds, $keep, $verbose);
 my ($ranks, $timeout, $local) = ('2,4', 1800, 1);
 
@@ -116,7 +117,7 @@ sub run_guest {
                    defined $filter ? ('--filter', $filter) : (), defined $seconds ? ('--seconds', $seconds) : (),
                    map { ('--suite', $_) } @suites);
     my $out = $keep // $folder;
-    build_armci($guest, $out) if grep { /^(armci|ga)$/ } @suites;
+    build_armci($guest, $out) if grep { /^(armci|armci-bench|ga)$/ } @suites;
     my @command = ("$here/rxe-vm", '--timeout', $timeout, '--mem', 3072, '--console', "$folder/console", '--rw', $out,
                    $verbose ? '-v' : (), @{$rxe{$guest}}, '--', $^X, "$here/guest.pl", '--build', $build, '--out', $out,
                    @options);

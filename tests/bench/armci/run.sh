@@ -221,25 +221,25 @@ END
 
 # --- Global Arrays: one program, each ARMCI in turn ---
 
-# ga_round RANKS BINDING ROUND LIBRARY [CONDUIT]: one run; its rows go to $work/rounds
+# ga_round RANKS BINDING ROUND LIBRARY [CONDUIT]: one run with $sharing; its rows go to $work/rounds
 ga_round()
 {
     program ga "$4" || fail "armci_ga.c does not link with Global Arrays of $mpi: $(tail -n 1 "$work/compiler")"
     launch "$4" "$1" "$2"
     # shellcheck disable=SC2086
-    env GASNET_CONDUIT="${5:-}" timeout -k 5 $limit $launch "$program" $how </dev/null >"$work/out" 2>"$work/err" &
+    env GASNET_CONDUIT="${5:-}" $sharing timeout -k 5 $limit $launch "$program" $how </dev/null >"$work/out" 2>"$work/err" &
     child=$!
     wait $child || { cat "$work/err" >&2; fail "armci_ga on ${5:-$4} has ended with status $?"; }
     child=
     sed "s/^/${5:-$4}|$3|/" "$work/out" >>"$work/rounds"
 }
 
-# ga_sections RANKS BINDING: all networks and the other ARMCI in each round
+# ga_sections RANKS BINDING [WHICH]: all networks and the other ARMCI in each round; WHICH ranks
 ga_sections()
 {
     wanted_networks=''
     for network in $(echo "$networks" | tr , ' '); do
-        title="Global Arrays: $1 ranks, $network"
+        title="Global Arrays: $1 ranks${3:-}, $network"
         wanted "$title" || continue
         [ "$list" = no ] || echo "$title"
         wanted_networks="$wanted_networks $network"
@@ -251,20 +251,26 @@ ga_sections()
         [ "$peers" = no ] || ga_round "$1" "$2" "$round" "$mpi"
     done
     for network in $wanted_networks; do
-        echo "# Global Arrays: $1 ranks, $network"
-        awk -f "$here/ga.awk" -v ours="$network" -v theirs="$mpi" -v title="Global Arrays: $1 ranks, $network" \
-            "$work/rounds" | tee -a "$work/rows" | awk -v form=text -f "$here/rows.awk"
+        title="Global Arrays: $1 ranks${3:-}, $network"
+        echo "# $title"
+        awk -f "$here/ga.awk" -v ours="$network" -v theirs="$mpi" -v title="$title" "$work/rounds" | tee -a "$work/rows" | awk -v form=text -f "$here/rows.awk"
     done
 }
 
+apart=GASNET_SUPERNODE_MAXSIZE=1
 if [ $ga = yes ]; then
     mpi=mpich rounds='1 2 3 4 5'
     is_openmpi "$MPICC" && mpi=openmpi
     [ $how = full ] || rounds='1 2'
+    sharing=''
     ga_sections 2 core
     ga_sections 4 none
+    if [ $mpi = openmpi ]; then # which can be told to share nothing either
+        networks=$(echo "$networks" | sed 's/\<smp\>/udp/')
+        sharing="$apart OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_osc=pt2pt"
+        ga_sections 2 core ' without shared memory'
+    fi
 else
-    apart=GASNET_SUPERNODE_MAXSIZE=1
     one_host
     for network in $(echo "$networks" | tr , ' '); do
         network "$network"
