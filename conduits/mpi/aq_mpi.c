@@ -265,10 +265,12 @@ static void aq_mpi_wait_look(gex_Rank_t peer)
         aq_mpi_check_over();
 }
 
-/* A message or transfer is under way. */
+/* A message or transfer is under way. The service thread shares its core with a program that may
+ * spin, in a call of MPI perhaps: after a yield it would wait for the end of the program's time
+ * slice, milliseconds. A thread that wakes from a sleep gets the core at once. */
 static uint64_t aq_mpi_wait_moving(uint64_t max_ns)
 {
-    if (aq_mpi_yields < AQ_MPI_YIELDS) {
+    if (aq_mpi_yields < AQ_MPI_YIELDS && !aq_service_is_self()) {
         aq_mpi_yields++;
         sched_yield();
         return 0;

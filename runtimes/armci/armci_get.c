@@ -7,6 +7,7 @@
  * Threads   the program's
  * SPDX-License-Identifier: BSD-3-Clause
  */
+#include "armci_choose.h"
 #include "armci_impl.h"
 
 #include <string.h>
@@ -49,7 +50,7 @@ static gex_Event_t start_section(const struct aq_armci_section *section, int pro
         return start_run(section, peer, proc);
     aq_armci_check_section(section, section->src, section->src_stride, proc);
     if (!aq_armci_is_local(peer)) {
-        if (aq_armci_by_segments(section->bytes, false))
+        if (aq_armci_by_segments(section, false))
             return start_segments(section, proc);
         AQ_ARMCI_COUNT(strided_calls, 1);
     }

@@ -11,6 +11,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
+#include "armci_choose.h"
 #include "armci_impl.h"
 #include "aqueduct_mpi.h"
 
@@ -359,6 +360,7 @@ static void start(MPI_Comm comm)
     aq_armci_domains_start();
     aq_armci_groups_start();
     aq_armci_gpc_mutex_start();
+    aq_armci_choose_start();
     PARMCI_Barrier();
 }
 

@@ -111,35 +111,11 @@ void aq_armci_protocol_prepare(void)
         aq_armci_set_default("GASNET_VIS_MAXCHUNK", "1G");
 }
 
-/* By the measurements of aq-bench: over conduits that send sections in messages, packing is faster
- * for puts of runs below 16 KiB, and for all gets. An MPI window transfers a run at the cost of a
- * message, and without the target. */
-static void choose_runs(void)
-{
-    const bool has_windows = aq_armci_is_over_mpi();
-
-    aq_armci_protocol.long_put = has_windows ? 1024 : 16384;
-    aq_armci_protocol.long_get = has_windows ? 1024 : SIZE_MAX;
-}
-
-bool aq_armci_by_segments(size_t run, bool is_put)
-{
-    switch (aq_armci_protocol.strided) {
-    case AQ_ARMCI_STRIDED_SEGMENTS:
-        return true;
-    case AQ_ARMCI_STRIDED_PACKED:
-        return false;
-    default:
-        return run >= (is_put ? aq_armci_protocol.long_put : aq_armci_protocol.long_get);
-    }
-}
-
 void aq_armci_protocol_start(void)
 {
     aq_armci_protocol = (struct aq_armci_protocol){
         .aggregate = true, .buffers = 4, .chunk = 65536, .first = 16384
     };
-    choose_runs();
     for (int i = 0; i < SETTINGS; i++) {
         const char *value = gasnet_getenv(settings[i].name);
 

@@ -33,7 +33,6 @@ enum aq_armci_strided {
 struct aq_armci_protocol {
     enum aq_armci_way_of put, get;
     enum aq_armci_strided strided;
-    size_t long_put, long_get; /* AUTO: runs of at least so many bytes go one by one */
     bool aggregate; /* AQ_ARMCI_AGGREGATE: operations of an aggregate handle go as one transfer */
     bool stats;     /* AQ_ARMCI_STATS: the counters are printed at the end */
     int buffers;    /* AQ_ARMCI_BUFFERS */
@@ -72,9 +71,6 @@ extern unsigned long aq_armci_counters[AQ_ARMCI_COUNT_END];
 void aq_armci_protocol_prepare(void);
 void aq_armci_protocol_start(void);
 void aq_armci_protocol_end(void);
-
-/* Returns true if a section with runs of so many bytes goes run by run. */
-bool aq_armci_by_segments(size_t run, bool is_put);
 
 /* Transfers bytes > 0 to or from proc, whose memory is not mapped, by a protocol with buffers.
  * Returns false if the direct protocol is chosen: the caller then does the transfer. True: the

@@ -10,6 +10,7 @@
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
+#include "armci_choose.h"
 #include "armci_impl.h"
 
 #include <string.h>
@@ -57,7 +58,7 @@ static gex_Event_t start_section(const struct aq_armci_section *section, int pro
 
     aq_armci_check_section(section, section->dst, section->dst_stride, proc);
     if (!aq_armci_is_local(peer)) {
-        if (aq_armci_by_segments(section->bytes, true))
+        if (aq_armci_by_segments(section, true))
             return start_segments(section, proc, blocking ? GEX_EVENT_NOW : GEX_EVENT_DEFER);
         AQ_ARMCI_COUNT(strided_calls, 1);
     }

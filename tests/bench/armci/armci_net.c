@@ -122,6 +122,14 @@ static void put_loop(void *state, long iters)
     (void)state;
 }
 
+#ifdef BENCH_OURS
+static void section_choice_rows(const char *forced)
+{
+    compare("strided get, automatic", segment, get_section, "AQ_ARMCI_STRIDED=auto", forced, 1.1);
+    compare("strided put, automatic", segment, put_section, "AQ_ARMCI_STRIDED=auto", forced, 1.1);
+}
+#endif
+
 static void section_rows(void)
 {
     for (segment = 64; segment <= 16384; segment *= 4) {
@@ -132,10 +140,8 @@ static void section_rows(void)
         bench_at_min("strided put", segment, (struct bench_side){ "", put_section, NULL },
                      (struct bench_side){ "loop of puts", put_loop, NULL }, goal);
 #ifdef BENCH_OURS
-        compare("strided get, automatic", segment, get_section, "AQ_ARMCI_STRIDED=auto",
-                "AQ_ARMCI_STRIDED=segments", 1.1);
-        compare("strided put, automatic", segment, put_section, "AQ_ARMCI_STRIDED=auto",
-                "AQ_ARMCI_STRIDED=segments", 1.1);
+        section_choice_rows("AQ_ARMCI_STRIDED=segments");
+        section_choice_rows("AQ_ARMCI_STRIDED=packed");
 #endif
     }
 }

@@ -253,7 +253,8 @@ ga_sections()
     for network in $wanted_networks; do
         title="Global Arrays: $1 ranks${3:-}, $network"
         echo "# $title"
-        awk -f "$here/ga.awk" -v ours="$network" -v theirs="$mpi" -v title="$title" "$work/rounds" | tee -a "$work/rows" | awk -v form=text -f "$here/rows.awk"
+        awk -f "$here/ga.awk" -v ours="$network" -v theirs="$mpi" -v title="$title" "$work/rounds" |
+            tee -a "$work/rows" | awk -v form=text -f "$here/rows.awk"
     done
 }
 

@@ -1,0 +1,21 @@
+/*
+ * armci_choose.h - the choice between a section in messages, packed, and its runs one by one.
+ *
+ * Threads   the program's
+ *
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#ifndef AQ_ARMCI_CHOOSE_H
+#define AQ_ARMCI_CHOOSE_H 1
+
+#include <stdbool.h>
+
+struct aq_armci_section;
+
+/* Collective: measures what the choice depends on. The caller's ranks meet in a barrier next. */
+void aq_armci_choose_start(void);
+
+/* Returns true if the section, between ranks that share no memory, goes run by run. */
+bool aq_armci_by_segments(const struct aq_armci_section *section, bool is_put);
+
+#endif
