@@ -39,7 +39,7 @@
 #define AQ_MPI_DATAGRAM_NOTHING UINT32_MAX
 #define AQ_MPI_DATAGRAM_HOSTS   32   /* that verify a host at the same time */
 #define AQ_MPI_DATAGRAM_BUFFER  4096 /* one datagram says as much as many */
-/* At start all of them count, those of the next hosts too; the kernel counts up to 2 KiB for one. */
+/* At start all of them count, of the next hosts too; the kernel counts up to 2 KiB for one. */
 #define AQ_MPI_DATAGRAM_START_BUFFER (2 * AQ_MPI_DATAGRAM_HOSTS * AQ_MPI_DATAGRAM_COPIES * 2048)
 
 struct aq_mpi_datagram_wire {

@@ -2,8 +2,8 @@
  * aq_mpi_datagram.h - the UDP socket by which other ranks wake this one.
  *
  * Wire      wake-up: the receiver's number, 8 bytes; at start also a verification: the same and 4
- *           bytes with the index of the address that it was sent to, or the sender's host. The number
- *           follows from the job's key
+ *           bytes with the index of the address that it was sent to, or the sender's host. The
+ *           number follows from the job's key
  * Trust     a datagram changes nothing but how soon its receiver polls MPI. Without the number it
  *           ends a sleep, and no more
  * Owns      the socket, the addresses of the ranks

@@ -17,7 +17,7 @@
 #include "armci_impl.h"
 #include "gasnet_tools.h" /* after gasnetex.h, which armci_impl.h has */
 
-#define LONG_PUT 16384 /* runs of at least so many bytes are put one by one; gets are packed */
+#define LONG_PUT 16384 /* runs of at lower_ns so many bytes are put one by one; gets are packed */
 
 /* Over mpi, by the measurements of aq-bench: what packing costs more than runs do. */
 #define PACK_NS         45000.0 /* 20 us to a target that is awake, 130 to one that must wake */
@@ -34,7 +34,7 @@ static double measure(int proc)
 {
     static char to[RUNS * BYTES];
     const char *from = aq_armci_owner(&aq_armci.peers[proc], aq_armci.peers[proc].base);
-    double least = 0;
+    double lower_ns = 0;
 
     for (int try = 0; try < TRIES; try++) {
         const gasnett_tick_t start = gasnett_ticks_now();
@@ -46,10 +46,10 @@ static double measure(int proc)
                            (char *)(uintptr_t)from + i * BYTES, BYTES, 0);
         gex_Event_Wait(gex_NBI_EndAccessRegion(0));
         ns = (double)gasnett_ticks_to_ns(gasnett_ticks_now() - start) / RUNS;
-        if (try == 0 || ns < least)
-            least = ns;
+        if (try == 0 || ns < lower_ns)
+            lower_ns = ns;
     }
-    return least;
+    return lower_ns;
 }
 
 void aq_armci_choose_start(void)

@@ -69,7 +69,7 @@ enum { TAKES_PART, STAYS_OUT };
 
 static uint32_t host_of[MAX_RANKS];
 
-/* A rank in a process of its own: the first of them sends a wake-up for each byte that it is sent. */
+/* A rank in a process of its own: the first sends a wake-up for each byte that it is sent. */
 static void other_rank(unsigned rank, int how)
 {
     bool works;
