@@ -4,7 +4,8 @@
  * Polling   a look at a completion queue reads memory, so every poll takes one look. A software
  *           device (rxe, siw) does its work on this host's cores, in a kernel thread that a rank
  *           which spins keeps out until the end of its time slice. So after every few polls that
- *           find nothing the thread yields the core, and after each such poll when the wait is long
+ *           find nothing the thread yields the core, and after each such poll when the wait is long.
+ *           The service thread sleeps instead
  * Sleeping  completion queues are armed, then looked at once more; their channels are among the
  *           descriptors of sleepers
  * Ticks     ten times a second: updates that are not due, credits that are not used, peers that
@@ -22,6 +23,7 @@
 #include "conduits/ibv/aq_ibv_am.h"
 #include "core/aq_exit.h"
 #include "core/aq_poll.h"
+#include "core/aq_service.h"
 
 #define AQ_IBV_TICK_POLLS 256u /* polls between looks at the clock */
 #define AQ_IBV_TICK_NS    UINT64_C(100000000)
@@ -81,7 +83,8 @@ unsigned aq_ibv_progress(struct aq_ibv_net *net, bool replies_only)
         served += aq_ibv_tick(net, aq_now_ns());
     if (served != 0)
         idle = 0;
-    else if (net->software && (++idle % AQ_IBV_YIELD_AFTER == 0 || idle > AQ_IBV_YIELD_ALWAYS))
+    else if (net->software && !aq_service_is_self()
+             && (++idle % AQ_IBV_YIELD_AFTER == 0 || idle > AQ_IBV_YIELD_ALWAYS))
         sched_yield(); /* a software device moves packets on this core */
     return served;
 }

@@ -33,7 +33,7 @@ static double run_ns; /* 0: not measured */
 static double measure(int proc)
 {
     static char to[RUNS * BYTES];
-    const char *from = aq_armci_owner(&aq_armci.peers[proc], aq_armci.peers[proc].base);
+    char *from = aq_armci_owner(&aq_armci.peers[proc], aq_armci.peers[proc].base);
     double lower_ns = 0;
 
     for (int try = 0; try < TRIES; try++) {
@@ -42,8 +42,8 @@ static double measure(int proc)
 
         gex_NBI_BeginAccessRegion(0);
         for (int i = 0; i < RUNS; i++)
-            gex_RMA_GetNBI(aq_armci.tm, to + i * BYTES, (gex_Rank_t)proc,
-                           (char *)(uintptr_t)from + i * BYTES, BYTES, 0);
+            gex_RMA_GetNBI(aq_armci.tm, to + i * BYTES, (gex_Rank_t)proc, from + i * BYTES, BYTES,
+                           0);
         gex_Event_Wait(gex_NBI_EndAccessRegion(0));
         ns = (double)gasnett_ticks_to_ns(gasnett_ticks_now() - start) / RUNS;
         if (try == 0 || ns < lower_ns)
