@@ -25,8 +25,9 @@ struct aq_mpi_am {
     bool (*place)(gex_Rank_t jobrank, void *dest, const void *src, size_t nbytes);
     struct aq_mpi_peer *peers; /* [size], by jobrank */
     uint32_t window;           /* credit units for each peer */
-    /* Payloads up to AQ_MPI_SPLIT_MAX go in eager messages. Set at attach, read by any thread. */
-    atomic_bool splits[AQ_MPI_CLASSES];
+    /* Packets of more bytes, with payloads up to AQ_MPI_SPLIT_MAX, go in eager messages; 0: none
+     * do. Set at attach, read by any thread. */
+    atomic_size_t split_above[AQ_MPI_CLASSES];
     uint64_t sending[AQ_MPI_CHANNELS]; /* bytes of buffers that MPI sends from */
     uint32_t coming[AQ_MPI_CHANNELS];  /* payloads that are being received */
     uint32_t zcopy;                    /* payloads that are being sent from client memory */

@@ -220,12 +220,15 @@ static bool aq_mpi_am_is_zcopy(const struct aq_am_out *out)
 static bool aq_mpi_am_is_split(const struct aq_mpi_am *am, const struct aq_am_out *out)
 {
     const size_t max = aq_mpi_am_is_zcopy(out) ? AQ_MPI_SPLIT_MAX / 2 : AQ_MPI_SPLIT_MAX;
+    const size_t packet = aq_mpi_packet_payload(out->kind, out->nargs) + out->nbytes;
+    size_t above;
 
-    return out->nbytes <= max
-           && aq_mpi_packet_payload(out->kind, out->nargs) + out->nbytes > AQ_MPI_EAGER
-           && atomic_load_explicit(
-               &am->splits[aq_mpi_class_of(aq_job.host_of, aq_job.rank, out->jobrank)],
-               memory_order_relaxed); /* either form is right at any time */
+    if (out->nbytes > max || packet <= AQ_MPI_EAGER)
+        return false;
+    above = atomic_load_explicit(
+        &am->split_above[aq_mpi_class_of(aq_job.host_of, aq_job.rank, out->jobrank)],
+        memory_order_relaxed); /* either form is right at any time */
+    return above != 0 && packet > above;
 }
 
 /* Returns true if the payload is to be put to its destination before the packet is sent. */

@@ -17,7 +17,8 @@
  *   speed       a window that is not one-sided serves gets of the sizes at which it is not slower
  *               than a message and its answer
  *   splits      payloads that MPI would send by rendezvous go in eager messages, if two of those
- *               take at most AQ_MPI_SPLIT_SLACK of the time of one as long as both
+ *               take at most AQ_MPI_SPLIT_SLACK of the time of one as long as both; packets of
+ *               sizes in between stay whole if MPI sends those at once, too
  *   atomics     use a window that is one-sided for them and takes at most AQ_MPI_ATOMIC_SLACK times
  *               as long as a message and its answer: an MPI may implement them by a lock and
  *               several transfers. A domain has members of both classes, so both classes must agree
@@ -71,7 +72,7 @@ enum { AQ_MPI_SPLIT_AUTO, AQ_MPI_SPLIT_NEVER, AQ_MPI_SPLIT_ALWAYS }; /* likewise
 struct aq_mpi_verdict {
     struct aq_mpi_paths paths[AQ_MPI_CLASSES];
     bool atomics[AQ_MPI_CLASSES];
-    bool splits[AQ_MPI_CLASSES];
+    size_t split_above[AQ_MPI_CLASSES];
     bool window;
 };
 
@@ -89,6 +90,18 @@ static uint64_t aq_mpi_choose_sizes(const uint64_t *window, const uint64_t *mess
     return sizes;
 }
 
+/* Returns the size of packets, in bytes, above which they are split; 0: none is. */
+static size_t aq_mpi_choose_split(const struct aq_mpi_latency *min)
+{
+    size_t above = AQ_MPI_EAGER;
+
+    if ((double)min->split > AQ_MPI_SPLIT_SLACK * (double)min->message[AQ_MPI_SPLIT_SIZE])
+        return 0;
+    for (unsigned i = 0; i < AQ_MPI_WHOLES && min->whole[i] <= min->split; i++)
+        above = aq_mpi_whole_sizes[i];
+    return above;
+}
+
 static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_cost *cost,
                                 struct aq_mpi_verdict *own)
 {
@@ -104,15 +117,17 @@ static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_cos
     paths->get = cost->one_sided ? UINT64_MAX : aq_mpi_choose_sizes(min->get, min->message);
     own->atomics[class] = cost->atomics_one_sided
                           && (double)min->fetch <= AQ_MPI_ATOMIC_SLACK * (double)min->message[0];
-    own->splits[class] =
-        (double)min->split <= AQ_MPI_SPLIT_SLACK * (double)min->message[AQ_MPI_SPLIT_SIZE];
+    own->split_above[class] = aq_mpi_choose_split(min);
     for (unsigned i = 0; i < AQ_MPI_SIZES; i++)
         AQ_LOG(INFO, MPI, "%s, %zu bytes: get %llu ns by a window, %llu ns by a message",
                aq_mpi_class_names[class], aq_mpi_sizes[i], (unsigned long long)min->get[i],
                (unsigned long long)min->message[i]);
-    AQ_LOG(INFO, MPI, "%s: %llu ns by two eager messages; payloads are %s",
-           aq_mpi_class_names[class], (unsigned long long)min->split,
-           own->splits[class] ? "split" : "sent whole");
+    if (own->split_above[class] == 0)
+        AQ_LOG(INFO, MPI, "%s: %llu ns by two eager messages; payloads are sent whole",
+               aq_mpi_class_names[class], (unsigned long long)min->split);
+    else
+        AQ_LOG(INFO, MPI, "%s: %llu ns by two eager messages; packets above %zu bytes are split",
+               aq_mpi_class_names[class], (unsigned long long)min->split, own->split_above[class]);
     AQ_LOG(INFO, MPI, "%s: atomic operation %llu ns; the window %s%s", aq_mpi_class_names[class],
            (unsigned long long)min->fetch,
            cost->one_sided ? "is one-sided" : "needs its target to look",
@@ -248,7 +263,7 @@ void aq_mpi_choose_none(void)
     const bool splits = aq_env_choice(AQ_ENV_AQ_MPI_SPLIT) == AQ_MPI_SPLIT_ALWAYS;
 
     for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
-        atomic_store_explicit(&aq_mpi_am.splits[class], splits,
+        atomic_store_explicit(&aq_mpi_am.split_above[class], splits ? AQ_MPI_EAGER : 0,
                               memory_order_relaxed); /* see aq_mpi_am_is_split() */
     for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
         aq_mpi_rma.paths[class] =
@@ -261,9 +276,9 @@ static void aq_mpi_choose_splits(const struct aq_mpi_remote_pair pairs[AQ_MPI_CL
                                  const struct aq_mpi_verdict *all)
 {
     for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
-        if (aq_env_choice(AQ_ENV_AQ_MPI_SPLIT) == AQ_MPI_SPLIT_AUTO)
-            atomic_store_explicit(&aq_mpi_am.splits[class],
-                                  pairs[class].exists && all[pairs[class].lead].splits[class],
+        if (aq_env_choice(AQ_ENV_AQ_MPI_SPLIT) == AQ_MPI_SPLIT_AUTO && pairs[class].exists)
+            atomic_store_explicit(&aq_mpi_am.split_above[class],
+                                  all[pairs[class].lead].split_above[class],
                                   memory_order_relaxed); /* see aq_mpi_am_is_split() */
 }
 

@@ -9,7 +9,7 @@
  *               the target. Atomic operations are tested separately: an MPI may implement them
  *               differently
  *   speed       both ranks call MPI: times of a get, an atomic operation, a message with its
- *               answer, and two eager messages with theirs. Where a machine is too busy to measure
+ *               answer, and two eager messages or a larger one with theirs. Where a machine is too busy to measure
  *               something, a table of usual times is used
  *
  * All of it takes some milliseconds, or 40 ms on a busy machine.
@@ -46,6 +46,7 @@ _Static_assert(AQ_MPI_TRIED == 262144, "the largest of aq_mpi_sizes, which the w
 _Static_assert(AQ_MPI_PAIR_TAG <= 32767, "every MPI has tags up to this one");
 
 const size_t aq_mpi_sizes[AQ_MPI_SIZES] = { 8, 1024, 8192, 65536, 262144 };
+const size_t aq_mpi_whole_sizes[AQ_MPI_WHOLES] = { 4352, 7168 };
 
 /* Repeated times of one thing, ns. */
 struct aq_mpi_times {
@@ -59,7 +60,8 @@ struct aq_mpi_pair {
     uint32_t other; /* the partner's rank in the window of the pair */
     /* memory for the local side of transfers; memory of this rank's window */
     char *origin, *window;
-    struct aq_mpi_times get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch, split;
+    struct aq_mpi_times get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch, split,
+        whole[AQ_MPI_WHOLES];
 };
 
 enum aq_mpi_trial { AQ_MPI_TRY_TRANSFERS, AQ_MPI_TRY_ATOMICS, AQ_MPI_TRIALS };
@@ -71,6 +73,7 @@ static const struct aq_mpi_latency aq_mpi_usual = {
     .message = { 353, 500, 1500, 7500, 23000 },
     .fetch = 400,
     .split = 2000,
+    .whole = { UINT64_MAX, UINT64_MAX },
 };
 
 /* --- requests of the pair --- */
@@ -246,29 +249,34 @@ static void aq_mpi_pair_time_split(struct aq_mpi_pair *pair)
 
 /* Data one way and 8 bytes back. The first byte says how many messages an answer follows; 0: this
  * is the last message. */
-static void aq_mpi_pair_time_message(struct aq_mpi_pair *pair, unsigned i)
+static void aq_mpi_pair_time_message(const struct aq_mpi_pair *pair, size_t nbytes,
+                                     struct aq_mpi_times *times)
 {
     const uint64_t began = aq_now_ns();
 
     pair->origin[0] = 1;
-    aq_mpi_pair_send(pair, pair->origin, aq_mpi_sizes[i]);
+    aq_mpi_pair_send(pair, pair->origin, nbytes);
     aq_mpi_pair_recv(pair, pair->origin, 8);
-    aq_mpi_pair_note(&pair->message[i], began);
+    aq_mpi_pair_note(times, began);
 }
 
 static void aq_mpi_pair_time_all(struct aq_mpi_pair *pair)
 {
     aq_mpi_pair_time_fetch(pair);
     aq_mpi_pair_time_split(pair);
+    for (unsigned i = 0; i < AQ_MPI_WHOLES; i++)
+        aq_mpi_pair_time_message(pair, aq_mpi_whole_sizes[i], &pair->whole[i]);
     for (unsigned i = 0; i < AQ_MPI_SIZES; i++) {
         aq_mpi_pair_time_window(pair, i);
-        aq_mpi_pair_time_message(pair, i);
+        aq_mpi_pair_time_message(pair, aq_mpi_sizes[i], &pair->message[i]);
     }
 }
 
 static void aq_mpi_pair_forget(struct aq_mpi_pair *pair)
 {
     pair->fetch.count = pair->split.count = 0;
+    for (unsigned i = 0; i < AQ_MPI_WHOLES; i++)
+        pair->whole[i].count = 0;
     for (unsigned i = 0; i < AQ_MPI_SIZES; i++)
         pair->get[i].count = pair->message[i].count = 0;
 }
@@ -344,6 +352,13 @@ static struct aq_mpi_latency aq_mpi_pair_times(const struct aq_mpi_pair *pair)
     min.split = aq_mpi_pair_min(&pair->split, &split_steady);
     if (!split_steady)
         min.split = UINT64_MAX;
+    for (unsigned i = 0; i < AQ_MPI_WHOLES; i++) {
+        bool whole_steady = split_steady;
+
+        min.whole[i] = aq_mpi_pair_min(&pair->whole[i], &whole_steady);
+        if (!whole_steady)
+            min.whole[i] = UINT64_MAX;
+    }
     if (!steady || !fetch_steady)
         AQ_LOG(INFO, MPI,
                "the machine is too busy to measure all transfers: usual times stand in for some");

@@ -25,10 +25,14 @@ extern const size_t aq_mpi_sizes[AQ_MPI_SIZES];
  * not. */
 #define AQ_MPI_SPLIT_SIZE 2
 
+/* Packets of sizes in between, which an MPI may send at once too, bytes. */
+#define AQ_MPI_WHOLES 2
+extern const size_t aq_mpi_whole_sizes[AQ_MPI_WHOLES];
+
 /* Minimum times, ns: of a get and of an atomic operation by the window, of a message with its
- * answer, and of two eager messages with their answer, or UINT64_MAX. */
+ * answer; of two eager messages with their answer and of the packets in between, or UINT64_MAX. */
 struct aq_mpi_latency {
-    uint64_t get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch, split;
+    uint64_t get[AQ_MPI_SIZES], message[AQ_MPI_SIZES], fetch, split, whole[AQ_MPI_WHOLES];
 };
 
 struct aq_mpi_cost {

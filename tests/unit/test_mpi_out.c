@@ -161,7 +161,7 @@ static void test_places_nothing_else(void **state)
     while (aq_mpi_credit_has(&peers[PEER], 1)) /* no credit: the destination stays as it is */
         aq_mpi_credit_spend(&peers[PEER], 1);
     assert_int_equal(send_message(AQ_AM_LONG, false, 2 * AQ_MPI_INLINE), AQ_RETRY);
-    aq_mpi_am.splits[AQ_MPI_SAME_HOST] = true;
+    aq_mpi_am.split_above[AQ_MPI_SAME_HOST] = AQ_MPI_EAGER;
     assert_int_equal(send_message(AQ_AM_LONG, true, AQ_MPI_SPLIT_MAX), AQ_OK);
     assert_int_equal(send_message(AQ_AM_LONG, false, AQ_MPI_SPLIT_MAX), AQ_RETRY);
     assert_int_equal(place.times, 0);
@@ -188,7 +188,7 @@ static void test_splits(void **state)
     static const uint8_t kinds[] = { AQ_AM_MEDIUM, AQ_AM_LONG };
 
     (void)state;
-    aq_mpi_am.splits[AQ_MPI_SAME_HOST] = true;
+    aq_mpi_am.split_above[AQ_MPI_SAME_HOST] = AQ_MPI_EAGER;
     for (unsigned k = 0; k < 2; k++) {
         mpi.payloads = 0;
         assert_int_equal(send_message(kinds[k], true, eager(kinds[k])), AQ_OK); /* just fits */
@@ -203,7 +203,12 @@ static void test_splits(void **state)
         assert_int_equal(send_message(kinds[k], true, AQ_MPI_SPLIT_MAX + 1), AQ_OK);
         assert_int_equal(mpi.payloads, 1);
     }
-    aq_mpi_am.splits[AQ_MPI_SAME_HOST] = false;
+    aq_mpi_am.split_above[AQ_MPI_SAME_HOST] = AQ_MPI_EAGER + 1000; /* sent at once, too */
+    mpi.payloads = 0;
+    assert_int_equal(send_message(AQ_AM_MEDIUM, true, eager(AQ_AM_MEDIUM) + 1000), AQ_OK);
+    assert_int_equal(mpi.payloads, 0);
+    check_split(AQ_AM_MEDIUM, eager(AQ_AM_MEDIUM) + 1001);
+    aq_mpi_am.split_above[AQ_MPI_SAME_HOST] = 0;
     mpi.payloads = 0;
     assert_int_equal(send_message(AQ_AM_MEDIUM, true, AQ_MPI_INLINE), AQ_OK);
     assert_int_equal(mpi.payloads, 0);
