@@ -4,8 +4,8 @@
  * Polling   a look at a completion queue reads memory, so every poll takes one look. A software
  *           device (rxe, siw) does its work on this host's cores, in a kernel thread that a rank
  *           which spins keeps out until the end of its time slice. So after every few polls that
- *           find nothing the thread yields the core, and after each such poll when the wait is long.
- *           The service thread sleeps instead
+ *           find nothing the thread yields the core, and after each such poll when the wait is
+ *           long. The service thread sleeps instead
  * Sleeping  completion queues are armed, then looked at once more; their channels are among the
  *           descriptors of sleepers
  * Ticks     ten times a second: updates that are not due, credits that are not used, peers that

@@ -9,8 +9,8 @@
  *               the target. Atomic operations are tested separately: an MPI may implement them
  *               differently
  *   speed       both ranks call MPI: times of a get, an atomic operation, a message with its
- *               answer, and two eager messages or a larger one with theirs. Where a machine is too busy to measure
- *               something, a table of usual times is used
+ *               answer, and two eager messages or a larger one with theirs. Where a machine is
+ *               too busy to measure something, a table of usual times is used
  *
  * All of it takes some milliseconds, or 40 ms on a busy machine.
  *
