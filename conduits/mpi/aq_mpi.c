@@ -42,12 +42,13 @@
 #define AQ_MPI_POLL_NS        300u
 #define AQ_MPI_BACKOFF_MIN_NS 20000u
 #define AQ_MPI_BACKOFF_MAX_NS 1000000u
+#define AQ_MPI_BACKOFF_PART   16u /* of the time without a message, between two polls */
 #define AQ_MPI_YIELDS         64u /* yields in a row before sleeps, while anything is under way */
 #define AQ_MPI_LEFT_BYTES \
     (UINT64_C(64) << 20) /* bytes that all peers together may leave in this rank's MPI queues */
 
-/* Per thread: length of the next sleep, and yields since the last sleep. */
-static _Thread_local uint32_t aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
+/* Per thread: the first sleep since a message, 0: none; and yields since the last sleep. */
+static _Thread_local uint64_t aq_mpi_quiet_since;
 static _Thread_local uint32_t aq_mpi_yields;
 
 /* --- start --- */
@@ -86,7 +87,7 @@ static enum aq_mpi_receiver aq_mpi_receiver(void)
 /* The peer is likely to answer soon: this thread's sleeps begin anew. */
 static void aq_mpi_send_wakeup(gex_Rank_t jobrank)
 {
-    aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
+    aq_mpi_quiet_since = 0;
     aq_mpi_datagram_send(jobrank);
 }
 
@@ -204,9 +205,8 @@ static unsigned aq_mpi_poll(enum aq_poll_kind kind)
         served += aq_mpi_rma_poll();
         aq_mpi_unlock();
     }
-    if (served != 0
-        && AQ_UNLIKELY(aq_mpi_backoff_ns != AQ_MPI_BACKOFF_MIN_NS || aq_mpi_yields != 0)) {
-        aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
+    if (served != 0 && AQ_UNLIKELY(aq_mpi_quiet_since != 0 || aq_mpi_yields != 0)) {
+        aq_mpi_quiet_since = 0;
         aq_mpi_yields = 0;
     }
     return served;
@@ -251,7 +251,7 @@ static bool aq_mpi_take_wakeups(void)
         return false;
     if (genuine) {
         aq_mpi_wakeup_came(&aq_mpi_am.wakeup);
-        aq_mpi_backoff_ns = AQ_MPI_BACKOFF_MIN_NS;
+        aq_mpi_quiet_since = 0;
     }
     return genuine;
 }
@@ -278,9 +278,22 @@ static uint64_t aq_mpi_wait_moving(uint64_t max_ns)
     return MIN(AQ_MPI_BACKOFF_MIN_NS, max_ns);
 }
 
+/* How long to sleep before the next poll: a message that comes meanwhile waits for a small part of
+ * the time since the last one. */
+static uint64_t aq_mpi_backoff(void)
+{
+    const uint64_t now = aq_now_ns();
+    uint64_t part;
+
+    if (aq_mpi_quiet_since == 0)
+        aq_mpi_quiet_since = now;
+    part = (now - aq_mpi_quiet_since) / AQ_MPI_BACKOFF_PART;
+    return MAX(MIN(part, AQ_MPI_BACKOFF_MAX_NS), AQ_MPI_BACKOFF_MIN_NS);
+}
+
 static uint64_t aq_mpi_wait_limit(uint64_t max_ns)
 {
-    uint64_t limit = aq_mpi_backoff_ns, long_ns;
+    uint64_t long_ns;
 
     if (aq_mpi_take_wakeups())
         return 0;
@@ -289,8 +302,7 @@ static uint64_t aq_mpi_wait_limit(uint64_t max_ns)
     if (aq_mpi_is_moving(&long_ns))
         return aq_mpi_wait_moving(max_ns);
     aq_mpi_yields = 0;
-    aq_mpi_backoff_ns = MIN(2 * aq_mpi_backoff_ns, AQ_MPI_BACKOFF_MAX_NS);
-    return MIN(MAX(limit, long_ns), max_ns);
+    return MIN(MAX(aq_mpi_backoff(), long_ns), max_ns);
 }
 
 /* --- reports --- */

@@ -11,7 +11,7 @@
 
 #include "core/aq_poll.h"
 
-#define AQ_MPI_AGAIN_DOUBLED 4u /* times that the time between two wake-ups is doubled */
+#define AQ_MPI_AGAIN_DOUBLED 3u /* times that the time between two wake-ups is doubled */
 
 _Static_assert(AQ_MPI_AGAIN_NS << AQ_MPI_AGAIN_DOUBLED <= AQ_MPI_ALIVE_NS,
                "a peer that is woken again and again stays awake");
