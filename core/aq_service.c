@@ -143,18 +143,22 @@ bool aq_service_is_self(void)
     return aq_service_self;
 }
 
-/* Sleeps of microseconds take no longer than they say: the kernel adds 50 us to those of other
- * threads. 0: as it does. */
-static void aq_service_slack(unsigned long ns)
+/* Sets by how much the kernel may prolong sleeps of this thread, 50 us unless told otherwise.
+ * Returns what it was, ns. */
+static unsigned long aq_service_set_slack(unsigned long ns)
 {
+    const int before = prctl(PR_GET_TIMERSLACK, 0UL, 0UL, 0UL, 0UL);
+
     prctl(PR_SET_TIMERSLACK, ns, 0UL, 0UL, 0UL);
+    return before > 0 ? (unsigned long)before : 0; /* 0 sets what a thread begins with */
 }
 
 static void *aq_service_main(void *arg)
 {
+    const unsigned long slack = aq_service_set_slack(1); /* sleeps of microseconds */
+
     (void)arg;
     aq_service_self = true;
-    aq_service_slack(1);
     atomic_fetch_add_explicit(&aq_service_state.running, 1, memory_order_relaxed);
     /* relaxed: see aq_service_is_watching() */
     atomic_store_explicit(&aq_service_watches, true, memory_order_relaxed);
@@ -165,7 +169,7 @@ static void *aq_service_main(void *arg)
     if (aq_exit_in_progress())
         aq_exit_park();      /* until the process ends */
     aq_service_self = false; /* the thread may be the client's, and go on */
-    aq_service_slack(0);
+    aq_service_set_slack(slack);
     /* release: pairs with the acquire in aq_service_fini() */
     atomic_fetch_sub_explicit(&aq_service_state.running, 1, memory_order_release);
     return NULL;

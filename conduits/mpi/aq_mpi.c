@@ -3,12 +3,12 @@
  *
  * Polling   a poll of MPI costs about ten times as much as one of shared memory. While local ranks
  *           send, core leaves MPI out of most polls
- * Waiting   MPI offers nothing to block on. A waiting rank sleeps and polls in turns, and each
- *           sleep is longer than the last, up to 1 ms. Local ranks and other threads can end a
- *           sleep by a wakeup, and so can remote ranks by a datagram: a rank that is idle sleeps
- *           for long (aq_mpi_wakeup.h). MPI makes progress in polls only: while a message or
- *           transfer is under way, the rank first yields its core a few times, and then sleeps for
- *           the shortest time
+ * Waiting   MPI offers nothing to block on. A waiting rank sleeps and polls in turns; a sleep lasts
+ *           a part of the time since the last message, up to 1 ms. Local ranks and other threads
+ *           can end a sleep by a wakeup, and so can remote ranks by a datagram: a rank that is idle
+ *           sleeps for long (aq_mpi_wakeup.h). MPI makes progress in polls only: while a message or
+ *           transfer is under way, a thread of the program first yields its core a few times, and
+ *           then, as the service thread at once, sleeps for the shortest time
  * Parts     lowest first: aq_mpi_lock.h, aq_mpi_am.h (messages), aq_mpi_rma.h (transfers),
  *           aq_mpi_attach.h, aq_mpi_shutdown.h. A part calls only lower ones
  * Threads   any
@@ -16,10 +16,12 @@
  */
 #include <sched.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/aq_env.h"
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
+#include "base/aq_state.h"
 #include "conduits/mpi/aq_mpi_am_in.h"
 #include "conduits/mpi/aq_mpi_am_out.h"
 #include "conduits/mpi/aq_mpi_atomic.h"
@@ -39,17 +41,30 @@
 #include "extended/aq_ref.h"
 #include "other/spawn/mpi/aq_spawn_mpi.h"
 
-#define AQ_MPI_POLL_NS        300u
-#define AQ_MPI_BACKOFF_MIN_NS 20000u
-#define AQ_MPI_BACKOFF_MAX_NS 1000000u
-#define AQ_MPI_BACKOFF_PART   16u /* of the time without a message, between two polls */
-#define AQ_MPI_YIELDS         64u /* yields in a row before sleeps, while anything is under way */
+#define AQ_MPI_POLL_NS      300u
+#define AQ_MPI_YIELDS       64u /* yields in a row before sleeps, while anything is under way */
+#define AQ_MPI_ELSEWHERE_NS UINT64_C(4000000) /* after so long without a sleep a wait is new */
 #define AQ_MPI_LEFT_BYTES \
     (UINT64_C(64) << 20) /* bytes that all peers together may leave in this rank's MPI queues */
 
-/* Per thread: the first sleep since a message, 0: none; and yields since the last sleep. */
-static _Thread_local uint64_t aq_mpi_quiet_since;
-static _Thread_local uint32_t aq_mpi_yields;
+/* Polls of all threads that have found something, and wake-ups, in or out. */
+static atomic_uint aq_mpi_events AQ_JOB_STATE;
+
+/* Per thread: events as of the last sleep, when it was, and when quiet began; yields since then. */
+static _Thread_local struct {
+    unsigned events;
+    uint32_t yields;
+    uint64_t slept_ns, quiet_ns;
+} aq_mpi_waits;
+
+/* relaxed, and not counted together: another thread sees a change sooner or later, which is enough
+ * for the length of its sleeps */
+static inline void aq_mpi_note_event(void)
+{
+    atomic_store_explicit(&aq_mpi_events,
+                          atomic_load_explicit(&aq_mpi_events, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
 
 /* --- start --- */
 
@@ -87,7 +102,7 @@ static enum aq_mpi_receiver aq_mpi_receiver(void)
 /* The peer is likely to answer soon: this thread's sleeps begin anew. */
 static void aq_mpi_send_wakeup(gex_Rank_t jobrank)
 {
-    aq_mpi_quiet_since = 0;
+    aq_mpi_note_event();
     aq_mpi_datagram_send(jobrank);
 }
 
@@ -95,6 +110,7 @@ static void aq_mpi_send_wakeup(gex_Rank_t jobrank)
 static int aq_mpi_init_wakeup(void)
 {
     struct aq_mpi_wakeup_peer *peers;
+    struct timespec tick;
     bool works = false;
     int rc = aq_mpi_datagram_open(aq_env_bool(AQ_ENV_AQ_MPI_WAKEUP), &works);
 
@@ -105,7 +121,10 @@ static int aq_mpi_init_wakeup(void)
     peers = calloc(aq_job.size, sizeof(*peers));
     if (peers == NULL)
         return aq_fail(AQ_ERR_NOMEM, "mpi: no memory for the wake-ups of %u ranks", aq_job.size);
-    aq_mpi_wakeup_open(&aq_mpi_am.wakeup, peers, aq_mpi_am.peers, aq_mpi_send_wakeup, aq_now_ns());
+    if (clock_getres(CLOCK_MONOTONIC_COARSE, &tick) != 0)
+        tick = (struct timespec){ .tv_nsec = 10000000 };
+    aq_mpi_wakeup_open(&aq_mpi_am.wakeup, peers, aq_mpi_am.peers, aq_mpi_send_wakeup, aq_now_ns(),
+                       (uint64_t)tick.tv_nsec);
     return aq_wait_add_fd(aq_mpi_datagram_fd());
 }
 
@@ -205,9 +224,9 @@ static unsigned aq_mpi_poll(enum aq_poll_kind kind)
         served += aq_mpi_rma_poll();
         aq_mpi_unlock();
     }
-    if (served != 0 && AQ_UNLIKELY(aq_mpi_quiet_since != 0 || aq_mpi_yields != 0)) {
-        aq_mpi_quiet_since = 0;
-        aq_mpi_yields = 0;
+    if (served != 0) {
+        aq_mpi_note_event();
+        aq_mpi_waits.yields = 0;
     }
     return served;
 }
@@ -251,7 +270,7 @@ static bool aq_mpi_take_wakeups(void)
         return false;
     if (genuine) {
         aq_mpi_wakeup_came(&aq_mpi_am.wakeup);
-        aq_mpi_quiet_since = 0;
+        aq_mpi_note_event();
     }
     return genuine;
 }
@@ -270,30 +289,31 @@ static void aq_mpi_wait_look(gex_Rank_t peer)
  * slice, milliseconds. A thread that wakes from a sleep gets the core at once. */
 static uint64_t aq_mpi_wait_moving(uint64_t max_ns)
 {
-    if (aq_mpi_yields < AQ_MPI_YIELDS && !aq_service_is_self()) {
-        aq_mpi_yields++;
+    if (aq_mpi_waits.yields < AQ_MPI_YIELDS && !aq_service_is_self()) {
+        aq_mpi_waits.yields++;
         sched_yield();
         return 0;
     }
     return MIN(AQ_MPI_BACKOFF_MIN_NS, max_ns);
 }
 
-/* How long to sleep before the next poll: a message that comes meanwhile waits for a small part of
- * the time since the last one. */
+/* How long to sleep before the next poll. */
 static uint64_t aq_mpi_backoff(void)
 {
-    const uint64_t now = aq_now_ns();
-    uint64_t part;
+    const unsigned events = atomic_load_explicit(&aq_mpi_events, memory_order_relaxed);
+    const uint64_t now_ns = aq_now_ns();
 
-    if (aq_mpi_quiet_since == 0)
-        aq_mpi_quiet_since = now;
-    part = (now - aq_mpi_quiet_since) / AQ_MPI_BACKOFF_PART;
-    return MAX(MIN(part, AQ_MPI_BACKOFF_MAX_NS), AQ_MPI_BACKOFF_MIN_NS);
+    if (events != aq_mpi_waits.events || now_ns - aq_mpi_waits.slept_ns > AQ_MPI_ELSEWHERE_NS)
+        aq_mpi_waits.quiet_ns = now_ns;
+    aq_mpi_waits.events = events;
+    aq_mpi_waits.slept_ns = now_ns;
+    return aq_mpi_wakeup_backoff(now_ns - aq_mpi_waits.quiet_ns);
 }
 
 static uint64_t aq_mpi_wait_limit(uint64_t max_ns)
 {
-    uint64_t long_ns;
+    const uint64_t backoff_ns = aq_mpi_backoff();
+    uint64_t limit, long_ns;
 
     if (aq_mpi_take_wakeups())
         return 0;
@@ -301,8 +321,9 @@ static uint64_t aq_mpi_wait_limit(uint64_t max_ns)
         return max_ns;
     if (aq_mpi_is_moving(&long_ns))
         return aq_mpi_wait_moving(max_ns);
-    aq_mpi_yields = 0;
-    return MIN(MAX(aq_mpi_backoff(), long_ns), max_ns);
+    aq_mpi_waits.yields = 0;
+    limit = MAX(backoff_ns, long_ns);
+    return MIN(limit, max_ns);
 }
 
 /* --- reports --- */

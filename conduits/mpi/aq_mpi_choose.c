@@ -17,8 +17,9 @@
  *   speed       a window that is not one-sided serves gets of the sizes at which it is not slower
  *               than a message and its answer
  *   splits      payloads that MPI would send by rendezvous go in eager messages, if two of those
- *               take at most AQ_MPI_SPLIT_SLACK of the time of one as long as both; packets of
- *               sizes in between stay whole if MPI sends those at once, too
+ *               take at most AQ_MPI_SPLIT_SLACK of the time of one as long as both. Packets of
+ *               one of aq_mpi_whole_sizes stay whole if they take at most as much of the time of
+ *               the two
  *   atomics     use a window that is one-sided for them and takes at most AQ_MPI_ATOMIC_SLACK times
  *               as long as a message and its answer: an MPI may implement them by a lock and
  *               several transfers. A domain has members of both classes, so both classes must agree
@@ -90,15 +91,17 @@ static uint64_t aq_mpi_choose_sizes(const uint64_t *window, const uint64_t *mess
     return sizes;
 }
 
-/* Returns the size of packets, in bytes, above which they are split; 0: none is. */
-static size_t aq_mpi_choose_split(const struct aq_mpi_latency *min)
+size_t aq_mpi_choose_split(const struct aq_mpi_latency *min)
 {
     size_t above = AQ_MPI_EAGER;
 
     if ((double)min->split > AQ_MPI_SPLIT_SLACK * (double)min->message[AQ_MPI_SPLIT_SIZE])
         return 0;
-    for (unsigned i = 0; i < AQ_MPI_WHOLES && min->whole[i] <= min->split; i++)
+    for (unsigned i = 0; i < AQ_MPI_WHOLES; i++) {
+        if ((double)min->whole[i] > AQ_MPI_SPLIT_SLACK * (double)min->split)
+            break;
         above = aq_mpi_whole_sizes[i];
+    }
     return above;
 }
 
@@ -122,12 +125,12 @@ static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_cos
         AQ_LOG(INFO, MPI, "%s, %zu bytes: get %llu ns by a window, %llu ns by a message",
                aq_mpi_class_names[class], aq_mpi_sizes[i], (unsigned long long)min->get[i],
                (unsigned long long)min->message[i]);
-    if (own->split_above[class] == 0)
-        AQ_LOG(INFO, MPI, "%s: %llu ns by two eager messages; payloads are sent whole",
-               aq_mpi_class_names[class], (unsigned long long)min->split);
-    else
-        AQ_LOG(INFO, MPI, "%s: %llu ns by two eager messages; packets above %zu bytes are split",
-               aq_mpi_class_names[class], (unsigned long long)min->split, own->split_above[class]);
+    AQ_LOG(INFO, MPI,
+           "%s: %llu ns by two eager messages, %llu and %llu ns by one of %zu and %zu bytes; "
+           "packets above %zu bytes are split (0: none is)",
+           aq_mpi_class_names[class], (unsigned long long)min->split,
+           (unsigned long long)min->whole[0], (unsigned long long)min->whole[1],
+           aq_mpi_whole_sizes[0], aq_mpi_whole_sizes[1], own->split_above[class]);
     AQ_LOG(INFO, MPI, "%s: atomic operation %llu ns; the window %s%s", aq_mpi_class_names[class],
            (unsigned long long)min->fetch,
            cost->one_sided ? "is one-sided" : "needs its target to look",

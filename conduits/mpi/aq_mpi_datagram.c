@@ -3,10 +3,11 @@
  *
  * On one host the socket is bound to the loopback. Between hosts a host offers the addresses of its
  * interfaces, since it cannot know which of them others can reach, and each rank is sent a datagram
- * at all of them by a rank of another host. The first address at which one arrives is the rank's.
- * Then the first rank of each host is sent one by the first rank of every other host: a packet
- * filter may let datagrams through between some hosts, or in one direction. A barrier follows the
- * sends, so that what has not arrived soon after it will not arrive.
+ * at all of them by a rank of another host. The first address at which one arrives at a host's
+ * first rank is the host's.
+ * Then the first rank of each host is sent one by that of every other host: a packet filter may let
+ * datagrams through between some hosts, or in one direction. A barrier follows the sends, so that
+ * what has not arrived soon after it will not arrive.
  *
  * Owns      the socket, the addresses of the ranks
  * Threads   see aq_mpi_datagram.h
@@ -324,8 +325,6 @@ static bool aq_mpi_datagram_hosts_agree(struct aq_mpi_datagram_hosts *hosts, uin
 {
     uint8_t own = true;
 
-    for (gex_Rank_t rank = aq_job.size; rank-- > 0;)
-        hosts->first_rank[aq_job.host_of[rank]] = rank;
     for (hosts->begin = 1; hosts->begin < aq_job.host_count; hosts->begin += hosts->n) {
         const bool is_first = hosts->first_rank[aq_mpi_datagram_host(0)] == aq_job.rank;
 
@@ -334,7 +333,7 @@ static bool aq_mpi_datagram_hosts_agree(struct aq_mpi_datagram_hosts *hosts, uin
             aq_mpi_datagram_verify_hosts(hosts);
         aq_mpi_datagram_barrier();
         if (is_first)
-            own = aq_mpi_datagram_await(aq_mpi_datagram_from_host, hosts) && own;
+            own = own && aq_mpi_datagram_await(aq_mpi_datagram_from_host, hosts);
     }
     aq_mpi_datagram_gather(&own, sizeof(own), found);
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++)
@@ -342,8 +341,18 @@ static bool aq_mpi_datagram_hosts_agree(struct aq_mpi_datagram_hosts *hosts, uin
     return own;
 }
 
+/* The address of a rank: that of its host's first rank, which the hosts verify, if it has it. */
+static struct aq_mpi_datagram_peer aq_mpi_datagram_choose(const struct aq_mpi_datagram_offer *offer,
+                                                          uint8_t first_found, uint8_t found)
+{
+    const unsigned index = (first_found <= offer->count ? first_found : found) - 1u;
+
+    return (struct aq_mpi_datagram_peer){ offer->addresses[index], offer->port };
+}
+
 /* Collective. Returns true if every rank has received a datagram; then the addresses are known. */
-static bool aq_mpi_datagram_agree(const struct aq_mpi_datagram_offer *offers, uint8_t *found)
+static bool aq_mpi_datagram_agree(const struct aq_mpi_datagram_offer *offers,
+                                  const gex_Rank_t *first_rank, uint8_t *found)
 {
     uint8_t own = 0;
     bool all = true;
@@ -357,11 +366,12 @@ static bool aq_mpi_datagram_agree(const struct aq_mpi_datagram_offer *offers, ui
     aq_mpi_datagram_await(aq_mpi_datagram_at_address, &own);
     aq_mpi_datagram_gather(&own, sizeof(own), found);
     for (gex_Rank_t rank = 0; rank < aq_job.size; rank++) {
-        if (found[rank] == 0)
+        const uint8_t first_found = found[first_rank[aq_job.host_of[rank]]];
+
+        if (found[rank] == 0 || first_found == 0)
             return false;
         aq_mpi_datagram.peers[rank] =
-            (struct aq_mpi_datagram_peer){ offers[rank].addresses[found[rank] - 1],
-                                           offers[rank].port };
+            aq_mpi_datagram_choose(&offers[rank], first_found, found[rank]);
     }
     return true;
 }
@@ -386,7 +396,10 @@ int aq_mpi_datagram_open(bool wanted, bool *works_out)
     if (wanted)
         aq_mpi_datagram_offer(&own);
     aq_mpi_datagram_gather(&own, sizeof(own), offers);
-    *works_out = aq_mpi_datagram_agree(offers, found) && aq_mpi_datagram_hosts_agree(&hosts, found);
+    for (gex_Rank_t rank = aq_job.size; rank-- > 0;)
+        hosts.first_rank[aq_job.host_of[rank]] = rank;
+    *works_out = aq_mpi_datagram_agree(offers, hosts.first_rank, found)
+                 && aq_mpi_datagram_hosts_agree(&hosts, found);
 free_all:
     free(offers);
     free(found);

@@ -72,8 +72,6 @@ static const struct aq_mpi_latency aq_mpi_usual = {
     .get = { 393, 500, 2500, 9000, 33000 },
     .message = { 353, 500, 1500, 7500, 23000 },
     .fetch = 400,
-    .split = 2000,
-    .whole = { UINT64_MAX, UINT64_MAX },
 };
 
 /* --- requests of the pair --- */

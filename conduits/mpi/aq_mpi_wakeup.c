@@ -19,8 +19,9 @@ _Static_assert(2 * AQ_MPI_ALIVE_NS < AQ_MPI_AWAKE_NS, "see the promise of aq_mpi
 
 void aq_mpi_wakeup_open(struct aq_mpi_wakeup *w, struct aq_mpi_wakeup_peer *peers,
                         struct aq_mpi_peer *credit, void (*send)(gex_Rank_t jobrank),
-                        uint64_t now_ns)
+                        uint64_t now_ns, uint64_t tick_ns)
 {
+    w->attentive_ns = MAX(AQ_MPI_ALIVE_NS, 2 * tick_ns);
     w->peers = peers;
     w->credit = credit;
     w->send = send;
@@ -58,13 +59,15 @@ static void aq_mpi_wakeup_list(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, uint
 static void aq_mpi_wakeup_send_one(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, uint64_t now_ns)
 {
     w->send(jobrank);
-    w->credit[jobrank].awake_ns = (now_ns + AQ_MPI_ALIVE_NS) | 1;
+    w->peers[jobrank].woken_ns = now_ns;
+    w->credit[jobrank].awake_ns = (now_ns + w->attentive_ns) | 1;
     w->active_ns = now_ns; /* for the packets that the peer gets without a wake-up until then */
 }
 
 void aq_mpi_wakeup_send(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, uint64_t now_ns, bool again)
 {
-    aq_mpi_wakeup_send_one(w, jobrank, now_ns);
+    if (again || now_ns - w->peers[jobrank].woken_ns >= AQ_MPI_AGAIN_NS)
+        aq_mpi_wakeup_send_one(w, jobrank, now_ns);
     if (again)
         aq_mpi_wakeup_list(w, jobrank, now_ns);
     aq_mpi_wakeup_rise(w);
@@ -82,14 +85,15 @@ static bool aq_mpi_wakeup_repeat(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, ui
 {
     struct aq_mpi_wakeup_peer *peer = &w->peers[jobrank];
     const bool answered = aq_mpi_wakeup_is_answered(w, jobrank);
+    unsigned doubled;
 
     if (peer->transfers == 0 && (answered || peer->times == AQ_MPI_AGAIN_TIMES))
         return false;
-    if (!answered || w->credit[jobrank].awake_ns <= now_ns)
-        aq_mpi_wakeup_send_one(w, jobrank, now_ns);
+    aq_mpi_wakeup_send_one(w, jobrank, now_ns);
     if (peer->times < AQ_MPI_AGAIN_TIMES)
         peer->times++;
-    peer->again_ns = now_ns + (AQ_MPI_AGAIN_NS << MIN((unsigned)peer->times, AQ_MPI_AGAIN_DOUBLED));
+    doubled = peer->transfers != 0 ? 0 : MIN((unsigned)peer->times, AQ_MPI_AGAIN_DOUBLED);
+    peer->again_ns = now_ns + (AQ_MPI_AGAIN_NS << doubled);
     return true;
 }
 
@@ -116,8 +120,10 @@ void aq_mpi_wakeup_begin(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, uint64_t n
     if (!w->works)
         return;
     w->peers[jobrank].transfers++;
-    if (now_ns >= w->credit[jobrank].awake_ns)
-        aq_mpi_wakeup_send(w, jobrank, now_ns, false);
+    if (now_ns - w->peers[jobrank].woken_ns >= AQ_MPI_NUDGE_NS) {
+        aq_mpi_wakeup_send_one(w, jobrank, now_ns);
+        aq_mpi_wakeup_rise(w);
+    }
     aq_mpi_wakeup_list(w, jobrank, now_ns);
 }
 
@@ -133,7 +139,7 @@ void aq_mpi_wakeup_look(struct aq_mpi_wakeup *w, uint64_t now_ns)
 {
     w->empty_ns = w->looked_ns;
     w->looked_ns = now_ns;
-    w->alive_ns = (w->empty_ns + AQ_MPI_ALIVE_NS) & ~UINT64_C(1);
+    w->alive_ns = (w->empty_ns + w->attentive_ns) & ~UINT64_C(1);
     /* relaxed: see aq_mpi_wakeup_came() */
     if (atomic_load_explicit(&w->moved, memory_order_relaxed)) {
         atomic_store_explicit(&w->moved, false, memory_order_relaxed);

@@ -1,8 +1,8 @@
 /*
  * aq_mpi_wakeup.h - which rank may sleep for long, and which peer has to be woken.
  *
- * MPI offers nothing to block on. A rank that waits therefore sleeps for at most 1 ms between two
- * polls: it is awake. Once nothing has passed through it for AQ_MPI_AWAKE_NS it sleeps for up to
+ * MPI offers nothing to block on. A rank that waits therefore sleeps for a part of the time since
+ * its last message between two polls, 1 ms at most: it is awake. Once nothing has passed through it for AQ_MPI_AWAKE_NS it sleeps for up to
  * AQ_MPI_ASLEEP_NS, in the kernel, on a UDP socket as well (aq_mpi_datagram.h). A datagram to that
  * socket, a wake-up, ends the sleep.
  *
@@ -14,13 +14,14 @@
  *           after AQ_MPI_AGAIN_NS at first, until a packet of the peer arrives, at most
  *           AQ_MPI_AGAIN_TIMES. A woken rank stays awake for AQ_MPI_AWAKE_NS. Nobody answers a
  *           reply: its wake-up is sent once
- * Transfers by a window that needs polls of its target keep the target awake until they have ended
+ * Transfers by a window that needs polls of its target keep the target awake until they have
+ *           ended, and wake it as often as it would sleep longer than a little
  * Asleep    a rank that sends to a peer counts as awake there. If a thread of it sleeps for long at
  *           that time, the sender ends that sleep
  * Promise   a rank sleeps for long only if polls of MPI have found nothing for AQ_MPI_AWAKE_NS. A
  *           packet that arrives later comes with a wake-up: its sender has had no packet of this
- *           rank for longer than AQ_MPI_ALIVE_NS. The difference allows for clocks of 10 ms and for
- *           the network. Where all of this fails the rank polls after AQ_MPI_ASLEEP_NS
+ *           rank for longer than AQ_MPI_ALIVE_NS, or two ticks of a clock that ticks more rarely.
+ *           The difference allows for clocks of 10 ms and for the network. Where all of this fails the rank polls after AQ_MPI_ASLEEP_NS
  * Threads   with the lock around MPI, except aq_mpi_wakeup_came(): any
  * Uses      aq_mpi_credit.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -40,10 +41,27 @@
 #define AQ_MPI_ALIVE_NS    UINT64_C(8000000)
 #define AQ_MPI_AGAIN_NS    UINT64_C(1000000) /* twice as long each time, up to AQ_MPI_ALIVE_NS */
 #define AQ_MPI_AGAIN_TIMES 5u
+#define AQ_MPI_NUDGE_NS    UINT64_C(300000) /* between wake-ups for transfers that need polls */
+
+#define AQ_MPI_BACKOFF_MIN_NS 20000u
+#define AQ_MPI_BACKOFF_MAX_NS 1000000u
+#define AQ_MPI_BACKOFF_PART   16u
+
+/* How long a rank that is awake sleeps between two polls, so long after its last message: what
+ * comes meanwhile waits for a small part of that time. */
+static inline uint64_t aq_mpi_wakeup_backoff(uint64_t quiet_ns)
+{
+    const uint64_t part = quiet_ns / AQ_MPI_BACKOFF_PART;
+
+    return part < AQ_MPI_BACKOFF_MIN_NS   ? AQ_MPI_BACKOFF_MIN_NS
+           : part > AQ_MPI_BACKOFF_MAX_NS ? AQ_MPI_BACKOFF_MAX_NS
+                                          : part;
+}
 
 /* What is known of a peer that has been sent a wake-up. */
 struct aq_mpi_wakeup_peer {
     uint64_t again_ns;  /* the next wake-up is due */
+    uint64_t woken_ns;  /* the last one */
     uint32_t transfers; /* under way, that need polls of the peer */
     gex_Rank_t next;    /* in the list */
     bool listed;
@@ -51,6 +69,7 @@ struct aq_mpi_wakeup_peer {
 };
 
 struct aq_mpi_wakeup {
+    uint64_t attentive_ns; /* for so long a peer counts as awake: AQ_MPI_ALIVE_NS, or two ticks */
     bool works;  /* wake-ups reach every rank; else no rank sleeps for long, and none is sent */
     bool asleep; /* a thread of this rank may sleep for long */
     uint32_t collectives; /* nonblocking calls of MPI under way, whose progress needs polls */
@@ -66,12 +85,13 @@ struct aq_mpi_wakeup {
     void (*send)(gex_Rank_t jobrank); /* sends the datagram */
 };
 
-/* From now on ranks sleep for long. peers: zeroed. */
+/* From now on ranks sleep for long. peers: zeroed. tick_ns: of aq_now_coarse_ns(). */
 void aq_mpi_wakeup_open(struct aq_mpi_wakeup *w, struct aq_mpi_wakeup_peer *peers,
                         struct aq_mpi_peer *credit, void (*send)(gex_Rank_t jobrank),
-                        uint64_t now_ns);
+                        uint64_t now_ns, uint64_t tick_ns);
 
-/* The peer may be asleep: wakes it. again: until it answers. */
+/* The peer may be asleep: wakes it. again: until it answers; else, for a reply, not twice within
+ * AQ_MPI_AGAIN_NS: a rank that is always busy may have no newer knowledge of its peers. */
 void aq_mpi_wakeup_send(struct aq_mpi_wakeup *w, gex_Rank_t jobrank, uint64_t now_ns, bool again);
 
 /* A packet has been sent to the peer. The compare is with a word of what the packet needed. */

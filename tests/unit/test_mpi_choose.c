@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_mpi_choose.c - the user's settings of the mpi conduit: which transfers share messages.
+ * test_mpi_choose.c - the mpi conduit's choices: which transfers share messages, by the user's
+ * settings; which packets are split, by the measurement.
  */
 #include "tests/unit/aq_unit.h"
 
@@ -9,6 +10,7 @@
 
 #include "base/aq_env.h"
 #include "conduits/mpi/aq_mpi_choose.h"
+#include "conduits/mpi/aq_mpi_packet.h"
 
 struct settings {
     const char *rma, *put_from, *direct, *coalesce;
@@ -61,9 +63,30 @@ static void test_settings(void **state)
     }
 }
 
+/* Times of a large message, of two eager ones, and of the packets in between. */
+static size_t split_above(uint64_t large, uint64_t two, uint64_t first, uint64_t second)
+{
+    struct aq_mpi_latency min = { .split = two, .whole = { first, second } };
+
+    min.message[AQ_MPI_SPLIT_SIZE] = large;
+    return aq_mpi_choose_split(&min);
+}
+
+static void test_split(void **state)
+{
+    (void)state;
+    assert_int_equal(split_above(1000, 900, 100, 100), 0);
+    assert_int_equal(split_above(1000, UINT64_MAX, UINT64_MAX, UINT64_MAX), 0);
+    assert_int_equal(split_above(1000, 500, 600, 100), AQ_MPI_EAGER);
+    assert_int_equal(split_above(1000, 500, UINT64_MAX, UINT64_MAX), AQ_MPI_EAGER);
+    assert_int_equal(split_above(1000, 500, 300, 900), aq_mpi_whole_sizes[0]);
+    assert_int_equal(split_above(1000, 500, 300, 350), aq_mpi_whole_sizes[1]);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_settings) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_settings),
+                                        cmocka_unit_test(test_split) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

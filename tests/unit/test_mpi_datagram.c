@@ -70,13 +70,14 @@ enum { TAKES_PART, STAYS_OUT };
 static uint32_t host_of[MAX_RANKS];
 
 /* A rank in a process of its own: the first sends a wake-up for each byte that it is sent. */
-static void other_rank(unsigned rank, int how)
+static void other_rank(unsigned rank, int how, bool expected)
 {
     bool works;
     char byte;
 
     aq_job.rank = rank;
-    if (aq_mpi_datagram_open(how == TAKES_PART, &works) != AQ_OK)
+    if (aq_mpi_datagram_open(how == TAKES_PART, &works) != AQ_OK || works != expected
+        || (aq_mpi_datagram_fd() >= 0) != works)
         _exit(1);
     while (rank == 1 && read(peer_fd, &byte, 1) == 1)
         if (works)
@@ -98,11 +99,12 @@ static void shares(unsigned ranks)
     pthread_barrier_init(&shared->barrier, &attr, ranks);
 }
 
-/* Opens this rank's socket and the others', on one host or a host each. Returns whether wake-ups
- * work. Rank 1 loses the datagrams before barrier loses. */
-static bool opens(unsigned ranks, bool hosts, int how, int loses)
+/* Opens this rank's socket and the others', on one host or so many of a host each. Wake-ups work on
+ * all ranks, or on none. Rank `loser` loses the datagrams before barrier `loses`. */
+static void opens(unsigned ranks, unsigned of_a_host, int how, unsigned loser, int loses)
 {
-    bool works = true;
+    const bool expected = how == TAKES_PART && loses == 0;
+    bool works = !expected;
     int pair[2];
 
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -110,24 +112,24 @@ static bool opens(unsigned ranks, bool hosts, int how, int loses)
     aq_mpi.lib = &fake_lib;
     aq_job.rank = 0;
     aq_job.size = ranks;
-    aq_job.host_count = hosts ? ranks : 1;
+    aq_job.host_count = of_a_host == 0 ? 1 : ranks / of_a_host;
     aq_job.host_of = host_of;
     barriers = 0;
     for (unsigned r = 0; r < ranks; r++)
-        host_of[r] = hosts ? r : 0;
+        host_of[r] = of_a_host == 0 ? 0 : r / of_a_host;
     for (unsigned r = 1; r < ranks; r++) {
         others[r] = fork();
         if (others[r] == 0) {
-            loses_in = r == 1 ? loses : 0;
+            loses_in = r == loser ? loses : 0;
             close(pair[0]);
             peer_fd = pair[1];
-            other_rank(r, how);
+            other_rank(r, how, expected);
         }
     }
     close(pair[1]);
     peer_fd = pair[0];
     assert_int_equal(aq_mpi_datagram_open(true, &works), AQ_OK);
-    return works;
+    assert_int_equal(works, expected);
 }
 
 static void closes(void)
@@ -167,7 +169,7 @@ static void test_wakeups(void **state)
     bool genuine;
 
     (void)state;
-    assert_true(opens(2, false, TAKES_PART, 0));
+    opens(2, 0, TAKES_PART, 0, 0);
     aq_mpi_datagram_take(&genuine); /* a copy of what has verified the address is none */
     assert_false(genuine);
     for (unsigned i = 0; i < 3; i++) {
@@ -189,7 +191,7 @@ static void test_forged(void **state)
     bool genuine;
 
     (void)state;
-    assert_true(opens(2, false, TAKES_PART, 0));
+    opens(2, 0, TAKES_PART, 0, 0);
     aq_mpi_datagram_take(&genuine);
     assert_int_equal(getsockname(aq_mpi_datagram_fd(), (struct sockaddr *)&address, &len), 0);
     for (size_t nbytes = 0; nbytes < 20; nbytes++) {
@@ -223,12 +225,12 @@ static void needs_an_address(void)
 }
 
 /* The same between hosts. */
-static void wakes_between_hosts(unsigned hosts)
+static void wakes_between_hosts(unsigned ranks, unsigned of_a_host)
 {
     bool genuine;
 
     needs_an_address();
-    assert_true(opens(hosts, true, TAKES_PART, 0));
+    opens(ranks, of_a_host, TAKES_PART, 0, 0);
     aq_mpi_datagram_take(&genuine);
     assert_false(genuine);
     assert_int_equal(write(peer_fd, "", 1), 1);
@@ -240,18 +242,19 @@ static void wakes_between_hosts(unsigned hosts)
 static void test_hosts(void **state)
 {
     (void)state;
-    wakes_between_hosts(3);
+    wakes_between_hosts(3, 1);
+    wakes_between_hosts(6, 2);
 }
 
 static void test_many_hosts(void **state)
 {
     (void)state;
-    wakes_between_hosts(MAX_RANKS);
+    wakes_between_hosts(MAX_RANKS, 1);
 }
 
-static void stays_closed(unsigned ranks, bool hosts, int how, int loses)
+static void stays_closed(unsigned ranks, unsigned of_a_host, int how, unsigned loser, int loses)
 {
-    assert_false(opens(ranks, hosts, how, loses));
+    opens(ranks, of_a_host, how, loser, loses);
     assert_int_equal(aq_mpi_datagram_fd(), -1);
     closes();
 }
@@ -260,7 +263,7 @@ static void stays_closed(unsigned ranks, bool hosts, int how, int loses)
 static void test_lost(void **state)
 {
     (void)state;
-    stays_closed(2, false, TAKES_PART, 1);
+    stays_closed(2, 0, TAKES_PART, 1, 1);
 }
 
 /* Each rank has an address that somebody reaches, but a host receives nothing from some others. */
@@ -268,14 +271,16 @@ static void test_lost_between_hosts(void **state)
 {
     (void)state;
     needs_an_address();
-    stays_closed(3, true, TAKES_PART, 2);
+    stays_closed(3, 1, TAKES_PART, 1, 2);
+    stays_closed(6, 2, TAKES_PART, 2, 2);
+    stays_closed(MAX_RANKS, 1, TAKES_PART, 1, 2); /* in the first of three rounds */
 }
 
 /* One of the ranks wants none. */
 static void test_unwanted(void **state)
 {
     (void)state;
-    stays_closed(2, false, STAYS_OUT, 0);
+    stays_closed(2, 0, STAYS_OUT, 0, 0);
 }
 
 int main(void)

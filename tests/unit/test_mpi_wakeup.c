@@ -44,7 +44,7 @@ static int start(void **state)
     wakes = 0;
     now = BEGIN;
     aq_job.local = &fake_local;
-    aq_mpi_wakeup_open(&self, peers, credit, fake_send, now);
+    aq_mpi_wakeup_open(&self, peers, credit, fake_send, now, 4 * MS);
     return 0;
 }
 
@@ -269,8 +269,8 @@ static void test_answered(void **state)
     assert_true(may_sleep());
 }
 
-/* Transfers that need polls of their target keep it awake until they are complete, without a
- * packet. */
+/* Transfers that need polls of their target keep it awake and lively until they are complete,
+ * without a packet. */
 static void test_transfers(void **state)
 {
     unsigned before;
@@ -281,11 +281,11 @@ static void test_transfers(void **state)
     assert_int_equal(sent[PEER], 1);
     polls(1000);
     before = sent[PEER];
-    assert_true(before >= 1000 / 9);
-    assert_true(before <= 135);
+    assert_true(before >= 990);
+    assert_true(before <= 1001);
     aq_mpi_wakeup_end(&self, PEER);
     polls(100);
-    assert_true(sent[PEER] >= before + 5);
+    assert_true(sent[PEER] >= before + 95);
     before = sent[PEER];
     aq_mpi_wakeup_end(&self, PEER);
     polls(200);
@@ -293,19 +293,59 @@ static void test_transfers(void **state)
     assert_true(may_sleep());
 }
 
-/* The target of a transfer was awake when it began, and may fall asleep before it ends. */
-static void test_transfer_to_attentive(void **state)
+/* Many transfers in a row share wake-ups. */
+static void test_many_transfers(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 1000; i++) {
+        aq_mpi_wakeup_begin(&self, PEER, now);
+        now += MS / 100;
+        aq_mpi_wakeup_end(&self, PEER);
+    }
+    assert_true(sent[PEER] >= 30);
+    assert_true(sent[PEER] <= 35);
+}
+
+/* A rank that never finds nothing has no newer knowledge of its peers than from before; its replies
+ * do not wake them each time. */
+static void test_busy_server(void **state)
 {
     (void)state;
     polls(2);
+    now += 20 * MS;
+    for (unsigned i = 0; i < 1000; i++) {
+        packet_from(PEER);
+        if (now >= credit[PEER].awake_ns)
+            aq_mpi_wakeup_send(&self, PEER, now, false);
+        now += MS / 50;
+    }
+    assert_true(sent[PEER] >= 1);
+    assert_true(sent[PEER] <= 21);
+}
+
+/* Where the clock ticks rarely, two ticks pass before a peer is asleep. */
+static void test_rare_ticks(void **state)
+{
+    (void)state;
+    aq_mpi_wakeup_open(&self, peers, credit, fake_send, now, 10 * MS);
+    polls(2);
     packet_from(PEER);
-    aq_mpi_wakeup_begin(&self, PEER, now);
+    now += 18 * MS;
+    packet_to(PEER);
     assert_int_equal(sent[PEER], 0);
-    polls(6);
-    assert_int_equal(sent[PEER], 0);
-    polls(100);
-    assert_true(sent[PEER] >= 10);
-    aq_mpi_wakeup_end(&self, PEER);
+    now += 2 * MS;
+    packet_to(PEER);
+    assert_int_equal(sent[PEER], 1);
+}
+
+/* Sleeps grow with the time since the last message. */
+static void test_backoff(void **state)
+{
+    (void)state;
+    assert_int_equal(aq_mpi_wakeup_backoff(0), AQ_MPI_BACKOFF_MIN_NS);
+    assert_int_equal(aq_mpi_wakeup_backoff(MS / 10), AQ_MPI_BACKOFF_MIN_NS);
+    assert_int_equal(aq_mpi_wakeup_backoff(4 * MS), MS / 4);
+    assert_int_equal(aq_mpi_wakeup_backoff(100 * MS), AQ_MPI_BACKOFF_MAX_NS);
 }
 
 /* A rank that sends is awake at its peer's: its thread that sleeps for long is woken, once. */
@@ -350,7 +390,7 @@ static void test_promise(void **state)
     memset(rank, 0, sizeof(rank));
     memset(links, 0, sizeof(links));
     for (unsigned me = 0; me < 2; me++)
-        aq_mpi_wakeup_open(&rank[me], of[me], links[me], send_to_rank, now);
+        aq_mpi_wakeup_open(&rank[me], of[me], links[me], send_to_rank, now, 4 * MS);
     for (unsigned step = 0; step < 400000; step++) {
         const unsigned me = (seed = seed * 1664525u + 1013904223u) >> 31, other = 1 - me;
         const unsigned before = sent[other];
@@ -418,23 +458,13 @@ static void test_rises(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OF(test_idle),
-        OF(test_computing),
-        OF(test_woken),
-        OF(test_collective),
-        OF(test_switched_off),
-        OF(test_silent_peer),
-        OF(test_attentive_peer),
-        OF(test_old_packet),
-        OF(test_again),
-        OF(test_reply),
-        OF(test_answered),
-        OF(test_transfers),
-        OF(test_transfer_to_attentive),
-        OF(test_sender_rises),
-        OF(test_partial_look),
-        OF(test_rises),
-        OF(test_promise),
+        OF(test_idle),           OF(test_computing),    OF(test_woken),
+        OF(test_collective),     OF(test_switched_off), OF(test_silent_peer),
+        OF(test_attentive_peer), OF(test_old_packet),   OF(test_again),
+        OF(test_reply),          OF(test_answered),     OF(test_transfers),
+        OF(test_many_transfers), OF(test_busy_server),  OF(test_rare_ticks),
+        OF(test_backoff),        OF(test_sender_rises), OF(test_partial_look),
+        OF(test_rises),          OF(test_promise),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
