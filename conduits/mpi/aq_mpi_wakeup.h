@@ -2,9 +2,9 @@
  * aq_mpi_wakeup.h - which rank may sleep for long, and which peer has to be woken.
  *
  * MPI offers nothing to block on. A rank that waits therefore sleeps for a part of the time since
- * its last message between two polls, 1 ms at most: it is awake. Once nothing has passed through it for AQ_MPI_AWAKE_NS it sleeps for up to
- * AQ_MPI_ASLEEP_NS, in the kernel, on a UDP socket as well (aq_mpi_datagram.h). A datagram to that
- * socket, a wake-up, ends the sleep.
+ * its last message between two polls, 1 ms at most: it is awake. Once nothing has passed through it
+ * for AQ_MPI_AWAKE_NS it sleeps for up to AQ_MPI_ASLEEP_NS, in the kernel, on a UDP socket as well
+ * (aq_mpi_datagram.h). A datagram to that socket, a wake-up, ends the sleep.
  *
  * Sender    a peer is known to be awake for AQ_MPI_ALIVE_NS after a packet of it has arrived, and
  *           after a wake-up. A packet to any other peer is followed by a wake-up. Both times are
@@ -21,7 +21,8 @@
  * Promise   a rank sleeps for long only if polls of MPI have found nothing for AQ_MPI_AWAKE_NS. A
  *           packet that arrives later comes with a wake-up: its sender has had no packet of this
  *           rank for longer than AQ_MPI_ALIVE_NS, or two ticks of a clock that ticks more rarely.
- *           The difference allows for clocks of 10 ms and for the network. Where all of this fails the rank polls after AQ_MPI_ASLEEP_NS
+ *           The difference allows for clocks of 10 ms and for the network. Where all of this fails
+ *           the rank polls after AQ_MPI_ASLEEP_NS
  * Threads   with the lock around MPI, except aq_mpi_wakeup_came(): any
  * Uses      aq_mpi_credit.h. SPDX-License-Identifier: BSD-3-Clause
  */

@@ -12,7 +12,8 @@
 
 struct aq_armci_section;
 
-/* Collective: measures what the choice depends on. The caller's ranks meet in a barrier next. */
+/* Measures what the choice depends on. All ranks of the job are in this call, or go on to one that
+ * serves others. */
 void aq_armci_choose_start(void);
 
 /* Returns true if the section, between ranks that share no memory, goes run by run. */

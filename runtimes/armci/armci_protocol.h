@@ -23,7 +23,7 @@ enum aq_armci_way_of {
 
 /* AQ_ARMCI_STRIDED: the protocol of a section. */
 enum aq_armci_strided {
-    AQ_ARMCI_STRIDED_AUTO,     /* one call, which packs short runs */
+    AQ_ARMCI_STRIDED_AUTO,     /* see armci_choose.c */
     AQ_ARMCI_STRIDED_PACKED,   /* one call, which packs all runs */
     AQ_ARMCI_STRIDED_SEGMENTS, /* a put or get for each run */
 };
@@ -57,7 +57,8 @@ extern struct aq_armci_protocol aq_armci_protocol;
     X(vector_calls)     /* lists that went as one call */              \
     X(aggregated)       /* operations that aggregate handles took */   \
     X(aggregate_calls)  /* vector transfers that they became */        \
-    X(acc_messages)
+    X(acc_messages)                                                    \
+    X(run_ns) /* the time of a run by itself, as measured at start */
 
 #define AQ_ARMCI_COUNTER_ID(name) AQ_ARMCI_COUNT_##name,
 enum aq_armci_counter { AQ_ARMCI_COUNTERS(AQ_ARMCI_COUNTER_ID) AQ_ARMCI_COUNT_END };

@@ -87,6 +87,9 @@ for conduit in smp udp mpi; do
     check "procedures, $conduit" clean $conduit 2 procedures threads
     check "threads in turns, $conduit" clean $conduit 2 turns threads
 done
+for program in sync handles; do
+    check "$program with threads, mpi" clean mpi 2 $program threads
+done
 check "locks" clean smp 3 locks short
 shared=2
 check "messages, 4 ranks on 2 hosts in name, udp" clean udp 4 messages

@@ -8,9 +8,9 @@
  *           header: module/bench_raw_m.c mpi.h, module/bench_verbs_m.c infiniband/verbs.h
  *
  * The module for MPI is compiled by the wrapper that the conduit's own module is compiled by, so
- * both use the same MPI, which the conduit has initialised. It has a communicator and a window of
- * its own; receives that the conduit has posted stay posted while a limit runs. The one for verbs
- * has a queue pair of its own on the device that the conduit uses.
+ * both use the same MPI, which the conduit has initialised. It has a communicator of its own, and a
+ * window, if the MPI makes one; receives that the conduit has posted stay posted while a limit
+ * runs. The one for verbs has a queue pair of its own on the device that the conduit uses.
  *
  * Where there is more than one way for the same thing (one-sided or a message; waiting for each or
  * for many), each is a way: who measures tries all and takes the fastest as the limit.

@@ -80,7 +80,8 @@ global_arrays()
     timeout 150 "$bench" armci --quick --ga --only "$1 ranks" --json "$work/json" >"$work/said" 2>"$work/errors"
     status=$?
     cat "$work/said" "$work/errors"
-    [ $status = 0 ] && [ "$(grep -c '^dgemm 256 .* ARMCI-MPI ' "$work/said")" = 2 ]
+    # over smp and mpi, and without shared memory over udp and mpi
+    [ $status = 0 ] && [ "$(grep -c '^dgemm 256 .* ARMCI-MPI ' "$work/said")" = 4 ]
 }
 if ls /usr/lib/*/libga-openmpi.a /usr/lib/*/libarmci-openmpi.a >/dev/null 2>&1 &&
     readelf -d "$AQ_INSTALL/lib/libarmci.so" | grep -q 'NEEDED.*libmpi\.so'; then

@@ -35,6 +35,12 @@ result $? "its rows stand beside bare MPI" "$dir/out" "$dir/err"
     ! grep -q '"median": 0[,}]' "$dir/json"
 result $? "every row has a figure" "$dir/out" "$dir/err"
 
+# Open MPI makes no window over TCP for threads; what MPICH does is not changed by this
+OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self timeout 100 "$bench" -c mpi --quick --no-peers --only put/8,fadd/8 >"$dir/out" 2>"$dir/err" &&
+    { row put '8 B' 'MPI_Send, answer' && grep -q 'makes no window' "$dir/err" || row put '8 B' 'MPI_Put, MPI_Win_flush'; } &&
+    grep -q '^fadd .* [num]s ' "$dir/out"
+result $? "rows of an MPI that makes no window" "$dir/out" "$dir/err"
+
 check "no process is left" tap_gone
 [ -z "$(ls "$work/tmp")" ]
 result $? "no file is left"

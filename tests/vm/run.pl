@@ -66,7 +66,7 @@ GetOptions('guest=s' => \@guests, 'suite=s' => \@suites, 'n=s' => \$ranks, 'filt
            'keep=s' => \$keep, 'verbose' => \$verbose, 'help' => \&help) && !@ARGV
     or die "run.pl: its options: run.pl --help\n";
 @guests = ('one') unless @guests;
-@suites = grep { !/^(reference|lost|down|fences|lists|demand|restart|armci|ga|pin|bench|units)$/ } @known unless @suites;
+@suites = grep { !/^(reference|lost|down|fences|lists|demand|restart|armci|armci-bench|ga|pin|bench|units)$/ } @known unless @suites;
 for my $guest (@guests) { die "run.pl: no guest $guest; there are @{[sort keys %rxe]}\n" unless $rxe{$guest} }
 for my $suite (@suites) {
     my $name = $suite;

@@ -48,11 +48,6 @@ int vt_test(gex_Event_t event);
 void vt_request(void *dst, const void *src, size_t n, int slot);
 void vt_next_answer(void);
 
-static inline bool aq_armci_is_over_mpi(void)
-{
-    return false;
-}
-
 static inline void aq_armci_set_default(const char *name, const char *value)
 {
     (void)name, (void)value;

@@ -15,7 +15,8 @@ usage()
 usage: aq-bench armci [options]
   --quick          short slices: about a minute on an idle machine
   --ga             Global Arrays on libarmci and on ARMCI-MPI, nothing else: the same program is
-                   linked with both, and they take turns; 2 and 4 ranks
+                   linked with both, and they take turns; 2 and 4 ranks, and 2 ranks without shared
+                   memory (Open MPI only; over udp in place of smp)
   --strict         exit with 1 if a row has missed its goal
   --only A,B       sections whose name contains A or B
   --list           print the sections and stop
@@ -266,10 +267,13 @@ if [ $ga = yes ]; then
     sharing=''
     ga_sections 2 core
     ga_sections 4 none
-    if [ $mpi = openmpi ]; then # which can be told to share nothing either
-        networks=$(echo "$networks" | sed 's/\<smp\>/udp/')
+    if [ $mpi = openmpi ]; then
+        # smp has no ranks without shared memory
+        networks=$(echo "$networks" | tr , '\n' | sed 's/^smp$/udp/' | sort -u -r | tr '\n' ' ')
         sharing="$apart OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_osc=pt2pt"
-        ga_sections 2 core ' without shared memory'
+        ga_sections 2 none ' without shared memory'
+    elif wanted 'Global Arrays: without shared memory'; then
+        echo "# Global Arrays without shared memory: left out, MPICH is not told how"
     fi
 else
     one_host

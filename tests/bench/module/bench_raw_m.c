@@ -15,6 +15,7 @@
  * makes no window, as Open MPI 4 over TCP for threads, is measured by messages alone.
  */
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,17 +77,24 @@ static int raw_make_window(size_t size)
     return MPI_Win_create(raw.base, (MPI_Aint)size, 1, MPI_INFO_NULL, raw.comm, &raw.window);
 }
 
-/* Returns what is wrong with a window that was made, or NULL. */
+/* Collective. Makes the window if MPI can on both ranks. Returns what is wrong, or NULL. */
 static const char *raw_open_window(size_t size)
 {
-    int error;
+    int error, made, all;
 
     raw.window = MPI_WIN_NULL;
     MPI_Comm_set_errhandler(raw.comm, MPI_ERRORS_RETURN);
     error = raw_make_window(size);
     MPI_Comm_set_errhandler(raw.comm, MPI_ERRORS_ARE_FATAL);
-    if (error != MPI_SUCCESS) {
+    made = error == MPI_SUCCESS;
+    MPI_Allreduce(&made, &all, 1, MPI_INT, MPI_MIN, raw.comm);
+    if (!made)
         raw.window = MPI_WIN_NULL;
+    if (made != all || error == MPI_ERR_NO_MEM)
+        return "no window can be made";
+    if (!all) {
+        if (raw.rank == 0)
+            fprintf(stderr, "aq-bench: this MPI makes no window; messages are the only limit\n");
         return NULL;
     }
     memset(raw.base, 3, size);
@@ -155,15 +163,15 @@ static bool raw_is_ready(void)
     return found != 0;
 }
 
-/* there bytes from rank 0 to rank 1, then back bytes. */
-static void raw_ping(int remote_addr, int back, uint64_t iters)
+/* forth bytes from rank 0 to rank 1, then back bytes. */
+static void raw_ping(int forth, int back, uint64_t iters)
 {
     for (uint64_t i = 0; i < iters; i++) {
         if (raw.rank == 0) {
-            MPI_Send(raw.src, remote_addr, MPI_BYTE, 1, TAG_DATA, raw.comm);
+            MPI_Send(raw.src, forth, MPI_BYTE, 1, TAG_DATA, raw.comm);
             MPI_Recv(raw.dst, back, MPI_BYTE, 1, TAG_DATA, raw.comm, MPI_STATUS_IGNORE);
         } else {
-            MPI_Recv(raw.dst, remote_addr, MPI_BYTE, 0, TAG_DATA, raw.comm, MPI_STATUS_IGNORE);
+            MPI_Recv(raw.dst, forth, MPI_BYTE, 0, TAG_DATA, raw.comm, MPI_STATUS_IGNORE);
             MPI_Send(raw.src, back, MPI_BYTE, 0, TAG_DATA, raw.comm);
         }
     }
@@ -316,7 +324,7 @@ static const struct {
     [AQ_RAW_ALLREDUCE] = { 1, 1, { "MPI_Allreduce" } },
 };
 
-/* The first way of transfers is by the window. */
+/* How many ways are left out: without a window the first one of transfers. */
 static unsigned raw_first_way(enum aq_raw_kind kind)
 {
     return raw.window == MPI_WIN_NULL && kind >= AQ_RAW_PUT && kind <= AQ_RAW_GET_STREAM;
