@@ -47,20 +47,22 @@
 #define AQ_MPI_LEFT_BYTES \
     (UINT64_C(64) << 20) /* bytes that all peers together may leave in this rank's MPI queues */
 
-/* Polls of all threads that have found something, and wake-ups, in or out. */
+/* Polls that have found something after a thread had waited, and wake-ups, in or out. relaxed,
+ * both, and not counted together: another thread sees a change sooner or later, which is enough for
+ * the length of its sleeps. */
 static atomic_uint aq_mpi_events AQ_JOB_STATE;
+static atomic_bool aq_mpi_waited AQ_JOB_STATE; /* a thread has yielded or slept since */
 
-/* Per thread: events as of the last sleep, when it was, and when quiet began; yields since then. */
+/* Per thread: events as of the last wait, when it was, and when quiet began; yields since then. */
 static _Thread_local struct {
     unsigned events;
     uint32_t yields;
-    uint64_t slept_ns, quiet_ns;
+    uint64_t waited_ns, quiet_ns;
 } aq_mpi_waits;
 
-/* relaxed, and not counted together: another thread sees a change sooner or later, which is enough
- * for the length of its sleeps */
-static inline void aq_mpi_note_event(void)
+static void aq_mpi_note_event(void)
 {
+    atomic_store_explicit(&aq_mpi_waited, false, memory_order_relaxed);
     atomic_store_explicit(&aq_mpi_events,
                           atomic_load_explicit(&aq_mpi_events, memory_order_relaxed) + 1,
                           memory_order_relaxed);
@@ -224,10 +226,8 @@ static unsigned aq_mpi_poll(enum aq_poll_kind kind)
         served += aq_mpi_rma_poll();
         aq_mpi_unlock();
     }
-    if (served != 0) {
+    if (served != 0 && AQ_UNLIKELY(atomic_load_explicit(&aq_mpi_waited, memory_order_relaxed)))
         aq_mpi_note_event();
-        aq_mpi_waits.yields = 0;
-    }
     return served;
 }
 
@@ -297,16 +297,19 @@ static uint64_t aq_mpi_wait_moving(uint64_t max_ns)
     return MIN(AQ_MPI_BACKOFF_MIN_NS, max_ns);
 }
 
-/* How long to sleep before the next poll. */
+/* A thread is about to wait. Returns how long to sleep before the next poll. */
 static uint64_t aq_mpi_backoff(void)
 {
     const unsigned events = atomic_load_explicit(&aq_mpi_events, memory_order_relaxed);
     const uint64_t now_ns = aq_now_ns();
 
-    if (events != aq_mpi_waits.events || now_ns - aq_mpi_waits.slept_ns > AQ_MPI_ELSEWHERE_NS)
+    if (events != aq_mpi_waits.events || now_ns - aq_mpi_waits.waited_ns > AQ_MPI_ELSEWHERE_NS) {
         aq_mpi_waits.quiet_ns = now_ns;
+        aq_mpi_waits.yields = 0;
+    }
     aq_mpi_waits.events = events;
-    aq_mpi_waits.slept_ns = now_ns;
+    aq_mpi_waits.waited_ns = now_ns;
+    atomic_store_explicit(&aq_mpi_waited, true, memory_order_relaxed);
     return aq_mpi_wakeup_backoff(now_ns - aq_mpi_waits.quiet_ns);
 }
 
