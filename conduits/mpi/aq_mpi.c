@@ -41,9 +41,8 @@
 #include "extended/aq_ref.h"
 #include "other/spawn/mpi/aq_spawn_mpi.h"
 
-#define AQ_MPI_POLL_NS      300u
-#define AQ_MPI_YIELDS       64u /* yields in a row before sleeps, while anything is under way */
-#define AQ_MPI_ELSEWHERE_NS UINT64_C(4000000) /* after so long without a sleep a wait is new */
+#define AQ_MPI_POLL_NS 300u
+#define AQ_MPI_YIELDS  64u /* yields in a row before sleeps, while anything is under way */
 #define AQ_MPI_LEFT_BYTES \
     (UINT64_C(64) << 20) /* bytes that all peers together may leave in this rank's MPI queues */
 
@@ -101,7 +100,7 @@ static enum aq_mpi_receiver aq_mpi_receiver(void)
     }
 }
 
-/* The peer is likely to answer soon: this thread's sleeps begin anew. */
+/* The peer is likely to answer soon: this rank's sleeps begin anew. */
 static void aq_mpi_send_wakeup(gex_Rank_t jobrank)
 {
     aq_mpi_note_event();
@@ -297,13 +296,15 @@ static uint64_t aq_mpi_wait_moving(uint64_t max_ns)
     return MIN(AQ_MPI_BACKOFF_MIN_NS, max_ns);
 }
 
-/* A thread is about to wait. Returns how long to sleep before the next poll. */
+/* A thread is about to wait. Returns how long to sleep before the next poll. A thread that has been
+ * elsewhere for longer than a rank stays awake begins anew; a shorter absence may mean that its
+ * core was busy, and then short sleeps would make that worse. */
 static uint64_t aq_mpi_backoff(void)
 {
     const unsigned events = atomic_load_explicit(&aq_mpi_events, memory_order_relaxed);
     const uint64_t now_ns = aq_now_ns();
 
-    if (events != aq_mpi_waits.events || now_ns - aq_mpi_waits.waited_ns > AQ_MPI_ELSEWHERE_NS) {
+    if (events != aq_mpi_waits.events || now_ns - aq_mpi_waits.waited_ns > AQ_MPI_AWAKE_NS) {
         aq_mpi_waits.quiet_ns = now_ns;
         aq_mpi_waits.yields = 0;
     }

@@ -17,9 +17,9 @@
  *   speed       a window that is not one-sided serves gets of the sizes at which it is not slower
  *               than a message and its answer
  *   splits      payloads that MPI would send by rendezvous go in eager messages, if two of those
- *               take at most AQ_MPI_SPLIT_SLACK of the time of one as long as both. Packets of
- *               one of aq_mpi_whole_sizes stay whole if they take at most as much of the time of
- *               the two
+ *               take at most AQ_MPI_SPLIT_SLACK of the time of one as long as both; but packets
+ *               of up to the largest of aq_mpi_whole_sizes that takes at most as much of the time
+ *               of those two stay whole
  *   atomics     use a window that is one-sided for them and takes at most AQ_MPI_ATOMIC_SLACK times
  *               as long as a message and its answer: an MPI may implement them by a lock and
  *               several transfers. A domain has members of both classes, so both classes must agree

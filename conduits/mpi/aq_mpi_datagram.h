@@ -19,9 +19,8 @@
 
 /* Collective, before any message: opens the socket, exchanges addresses, and has each rank receive
  * a datagram, from another host if there are several, and each host one of every other host. AQ_OK
- * or negative, logged. *works_out: all have received theirs, within AQ_MPI_DATAGRAM_MS for each 32
- * hosts.
- * Otherwise, and unless wanted on all ranks, there is no socket. */
+ * or negative, logged. *works_out: all have received theirs, within AQ_MPI_DATAGRAM_MS for each
+ * AQ_MPI_DATAGRAM_HOSTS. Otherwise, and unless wanted on all ranks, there is no socket. */
 int aq_mpi_datagram_open(bool wanted, bool *works_out);
 void aq_mpi_datagram_close(void);
 

@@ -272,7 +272,7 @@ if [ $ga = yes ]; then
         networks=$(echo "$networks" | tr , '\n' | sed 's/^smp$/udp/' | sort -u -r | tr '\n' ' ')
         sharing="$apart OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_osc=pt2pt"
         ga_sections 2 none ' without shared memory'
-    elif wanted 'Global Arrays: without shared memory'; then
+    elif [ "$list" = no ] && wanted 'Global Arrays: without shared memory'; then
         echo "# Global Arrays without shared memory: left out, MPICH is not told how"
     fi
 else
