@@ -135,6 +135,13 @@ static void aq_exit_set_state(enum aq_rank_state state)
                               memory_order_release);
 }
 
+/* State ENDED: this rank's output is written. */
+static void aq_exit_publish_flushed(void)
+{
+    if (aq_exit_me.jobarea != NULL)
+        aq_jobarea_publish_flushed(aq_exit_me.jobarea, aq_exit_me.slot);
+}
+
 static void aq_exit_publish(enum aq_rank_state state, int code)
 {
     /* a fatal error between aq_spawn_init() and aq_exit_init() */
@@ -195,7 +202,7 @@ static void aq_exit_shutdown_network(int code)
 static void aq_exit_alarm(int sig)
 {
     (void)sig;
-    aq_exit_set_state(AQ_RANK_ENDED);
+    aq_exit_publish_flushed();
     /* relaxed: written by the thread that set the timer */
     _exit(atomic_load_explicit(&aq_exit_me.code, memory_order_relaxed));
 }
@@ -239,7 +246,7 @@ static _Noreturn void aq_exit_finish(int code, bool orderly, bool in_signal)
     aq_trace_finish(NULL, in_signal);
     aq_exit_flush_console();
     aq_exit_flush_files();
-    aq_exit_set_state(AQ_RANK_ENDED);
+    aq_exit_publish_flushed();
     code = aq_spawn_shutdown(aq_exit_settle(code), orderly ? AQ_SHUTDOWN_END : AQ_SHUTDOWN_ABORT);
     _exit(code);
 }
@@ -256,7 +263,7 @@ static _Noreturn void aq_exit_any(int code, bool orderly, bool in_signal)
         aq_exit_park();
     if (again) { /* from a handler that runs on top of the first call */
         aq_exit_publish(AQ_RANK_EXITING, code);
-        aq_exit_set_state(AQ_RANK_ENDED);
+        aq_exit_publish_flushed();
         _exit(
             aq_spawn_shutdown(aq_exit_settle(code), orderly ? AQ_SHUTDOWN_END : AQ_SHUTDOWN_ABORT));
     }
@@ -332,7 +339,7 @@ static void aq_exit_hook(int status, void *arg)
     aq_exit_set_state(AQ_RANK_FLUSHING);
     aq_trace_finish(NULL, false);
     aq_exit_flush_console(); /* libc flushes the other files, without waiting for their locks */
-    aq_exit_set_state(AQ_RANK_ENDED);
+    aq_exit_publish_flushed();
     aq_spawn_shutdown(aq_exit_settle(status), AQ_SHUTDOWN_RETURN);
 }
 

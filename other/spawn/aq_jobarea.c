@@ -20,7 +20,7 @@
 
 #include "base/aq_env.h"
 
-#define AQ_JOBAREA_VERSION      7u
+#define AQ_JOBAREA_VERSION      8u
 #define AQ_JOBAREA_SPINS        4000 /* a few microseconds: about the cost of sleep and wake-up */
 #define AQ_JOBAREA_EXCHANGE_MIN (64u << 10) /* bytes for one round of an exchange between hosts */
 #define AQ_JOBAREA_EXCHANGE_MAX (4u << 20)
@@ -250,6 +250,21 @@ uint32_t aq_jobarea_raise_exit_state(struct aq_jobarea *jobarea, enum aq_exit_st
     return old;
 }
 
+static void aq_jobarea_wake_exits(struct aq_jobarea *jobarea)
+{
+    /* release: pairs with the acquire of readers that look at the ranks at the exit */
+    atomic_fetch_add_explicit(&jobarea->exit_seen, 1, memory_order_release);
+    aq_jobarea_wake_word(&jobarea->exit_seen);
+}
+
+void aq_jobarea_publish_flushed(struct aq_jobarea *jobarea, uint32_t slot)
+{
+    /* release: the output is written */
+    atomic_store_explicit(&jobarea->rank[slot].flushed, 1, memory_order_release);
+    atomic_store_explicit(&jobarea->rank[slot].state, AQ_RANK_ENDED, memory_order_release);
+    aq_jobarea_wake_exits(jobarea);
+}
+
 void aq_jobarea_publish_exit(struct aq_jobarea *jobarea, uint32_t slot, enum aq_rank_state state,
                              int code)
 {
@@ -263,9 +278,7 @@ void aq_jobarea_publish_exit(struct aq_jobarea *jobarea, uint32_t slot, enum aq_
     atomic_store_explicit(&r->code, code & 0xff, memory_order_relaxed);
     atomic_store_explicit(&r->state, (uint32_t)state, memory_order_release);
     aq_jobarea_raise_exit_state(jobarea, AQ_EXIT_SHUTDOWN);
-    /* release: pairs with the acquire of readers that count the ranks at the exit */
-    atomic_fetch_add_explicit(&jobarea->exit_seen, 1, memory_order_release);
-    aq_jobarea_wake_word(&jobarea->exit_seen);
+    aq_jobarea_wake_exits(jobarea);
 }
 
 void aq_jobarea_report(struct aq_jobarea *jobarea, int fd, uint64_t min_ms)

@@ -80,6 +80,7 @@ struct aq_jobarea_rank {
     _Atomic uint32_t shutdown_vote; /* vote on how the rank will end; used by the provider */
     /* until then the rank is not killed for being alive in state ENDED */
     _Atomic uint64_t kill_after_ns;
+    _Atomic uint32_t flushed; /* its output is written: its process may be killed without a loss */
     _Alignas(AQ_JOBAREA_LINE) _Atomic uint64_t counter[AQ_JOBAREA_COUNTERS];
 };
 
@@ -122,7 +123,7 @@ struct aq_jobarea {
     _Alignas(AQ_JOBAREA_LINE) _Atomic uint32_t
         exit_state;                  /* enum aq_exit_state; read by waiting ranks */
     _Atomic int32_t exit_code;       /* largest code that counts */
-    _Atomic uint32_t exit_seen;      /* incremented by each rank at the exit; a futex */
+    _Atomic uint32_t exit_seen;      /* incremented by each rank at the exit, twice; a futex */
     _Atomic uint32_t lost;           /* 1 + jobrank of the first rank lost, 0 none */
     _Atomic uint32_t catch_exit_off; /* GASNET_CATCH_EXIT=0 in some rank */
     _Atomic uint32_t shutdown_vote;  /* result of the ranks' votes; used by the provider */
@@ -174,6 +175,12 @@ void aq_jobarea_wait_word(_Atomic uint32_t *word, uint32_t value, int timeout_ms
 
 /** aq_jobarea_wake_word - wakes all threads that sleep on word. Async-signal-safe. */
 void aq_jobarea_wake_word(_Atomic uint32_t *word);
+
+/**
+ * aq_jobarea_publish_flushed - the rank of slot has written its output (state ENDED).
+ * Async-signal-safe.
+ */
+void aq_jobarea_publish_flushed(struct aq_jobarea *jobarea, uint32_t slot);
 
 /**
  * aq_jobarea_publish_exit - the rank of slot is at the exit with code (state EXITING or CRASHED).

@@ -2,10 +2,10 @@
 /*
  * aq_spawn_shutdown.c - the last steps of a rank that must disconnect from its launcher's library.
  * Threads   any, any context: atomics, futexes and write only; the monitor makes the calls
- * How       one host: ranks wait for each other at the exit, by the job area, and end together.
- *           Several hosts exchange notes (aq_spawn_link.h). Where they cannot, ranks at the exit
- *           wait for those of other hosts in the launcher's fence; ranks that do not come within
- *           the exit timeout are left to the launcher's abort
+ * How       one host: ranks wait for each other's output at the exit, by the job area, and end
+ *           together. Several hosts exchange notes (aq_spawn_link.h). Where they cannot, ranks at
+ *           the exit wait for those of other hosts in the launcher's fence; ranks that do not come
+ *           within the exit timeout are left to the launcher's abort
  */
 #include <unistd.h>
 
@@ -15,17 +15,24 @@
 
 #define AQ_SHUTDOWN_WHOLE_MS 300 /* for the hosts to find each other */
 
-/* returns true if all ranks of the host are at the exit, have left or have died */
-static bool aq_monitor_all_arrived(void)
+/* The flag stays when a rank that its launcher's library finalises flushes again. */
+static bool aq_monitor_may_end(struct aq_jobarea_rank *r)
 {
-    for (uint32_t i = 0; i < aq_monitor.jobarea->size; i++) {
-        struct aq_jobarea_rank *r = &aq_monitor.jobarea->rank[i];
+    /* acquire, both: pairs with the releases of the rank that publishes them */
+    const uint32_t state = atomic_load_explicit(&r->state, memory_order_acquire);
 
-        /* acquire: pairs with the release in aq_jobarea_publish_exit() */
-        if (atomic_load_explicit(&r->state, memory_order_acquire) < AQ_RANK_LEFT
-            && !aq_monitor_dead(atomic_load_explicit(&r->pid, memory_order_relaxed)))
+    return atomic_load_explicit(&r->flushed, memory_order_acquire) != 0 || state == AQ_RANK_LEFT
+           || state == AQ_RANK_DISCONNECTED || state >= AQ_RANK_ENDED
+           || aq_monitor_dead(atomic_load_explicit(&r->pid, memory_order_relaxed));
+}
+
+/* Returns true if all ranks of the host have written their output at the exit, have left or have
+ * died. */
+static bool aq_monitor_all_may_end(void)
+{
+    for (uint32_t i = 0; i < aq_monitor.jobarea->size; i++)
+        if (!aq_monitor_may_end(&aq_monitor.jobarea->rank[i]))
             return false;
-    }
     return true;
 }
 
@@ -47,11 +54,11 @@ static void aq_monitor_wait_for_others(void)
 {
     uint64_t end = UINT64_MAX;
 
-    while (!aq_monitor_all_arrived() && !aq_monitor_is_late(&end, AQ_MONITOR_LAST_MS)) {
-        /* acquire: pairs with the release in aq_jobarea_publish_exit() */
+    while (!aq_monitor_all_may_end() && !aq_monitor_is_late(&end, AQ_MONITOR_LAST_MS)) {
+        /* acquire: pairs with the release in aq_jobarea_wake_exits() */
         uint32_t seen = atomic_load_explicit(&aq_monitor.jobarea->exit_seen, memory_order_acquire);
 
-        if (!aq_monitor_all_arrived())
+        if (!aq_monitor_all_may_end())
             aq_jobarea_wait_word(&aq_monitor.jobarea->exit_seen, seen, 20);
     }
 }
