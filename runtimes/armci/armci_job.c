@@ -26,6 +26,20 @@ char *mp_group_name = (char *)"";
 
 /* --- errors --- */
 
+/* Returns the rank in the job, or in MPI_COMM_WORLD where there is no job but MPI. */
+static int own_rank(void)
+{
+    int is_up = 0, is_down = 0, me = 0;
+
+    if (aq_armci.started)
+        return aq_armci.me;
+    MPI_Initialized(&is_up);
+    MPI_Finalized(&is_down);
+    if (is_up && !is_down)
+        MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    return me;
+}
+
 void aq_armci_fatal(const char *format, ...)
 {
     va_list list;
@@ -35,7 +49,7 @@ void aq_armci_fatal(const char *format, ...)
     vsnprintf(text, sizeof(text), format, list);
     va_end(list);
     fflush(stdout);
-    fprintf(stderr, "ARMCI: rank %d: %s\n", aq_armci.me, text);
+    fprintf(stderr, "ARMCI: rank %d: %s\n", own_rank(), text);
     fflush(stderr);
     armci_msg_abort(1);
     abort();
@@ -79,7 +93,7 @@ void ARMCI_Cleanup(void)
 void ARMCI_Error(const char *msg, int code)
 {
     fflush(stdout);
-    fprintf(stderr, "ARMCI: rank %d: %s (%d)\n", aq_armci.me, msg, code);
+    fprintf(stderr, "ARMCI: rank %d: %s (%d)\n", own_rank(), msg, code);
     fflush(stderr);
     ARMCI_Cleanup();
     armci_msg_abort(code);
@@ -96,7 +110,7 @@ void derr_printf(const char *format, ...)
 
 int dassertp_fail(const char *cond, const char *file, const char *func, unsigned line, int code)
 {
-    fprintf(stderr, "ARMCI: rank %d: assertion failed: %s, %s:%u, %s()\n", aq_armci.me, cond, file,
+    fprintf(stderr, "ARMCI: rank %d: assertion failed: %s, %s:%u, %s()\n", own_rank(), cond, file,
             line, func);
     ARMCI_Error("assertion failed", code == 0 ? -1 : code);
     return code;

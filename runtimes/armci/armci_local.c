@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Bytes of freed local memory that stays: Global Arrays allocates a buffer of 24 MiB for each
  * product, and touches some of it. Pages that come and go cost more than a small product. */
@@ -123,13 +125,22 @@ static void note(char *ptr, size_t bytes)
     remaining = new;
 }
 
+/* mremap() by itself: UCX, which MPICH uses, replaces libc's by one that forgets its last argument.
+ * Returns NULL if the system refuses. */
+static char *remap(char *from, size_t bytes, size_t new_bytes, int flags, char *to)
+{
+    const long got = syscall(SYS_mremap, from, bytes, new_bytes, flags, to);
+
+    return got == -1 ? NULL : (char *)got;
+}
+
 /* Maps shared pages a second time (a size of 0 asks for that). What cannot be mapped so, huge pages
  * for instance, is copied. */
 static char *second_of(char *base, size_t bytes)
 {
-    char *second = mremap(base, 0, bytes, MREMAP_MAYMOVE);
+    char *second = remap(base, 0, bytes, MREMAP_MAYMOVE, NULL);
 
-    if (second != MAP_FAILED) {
+    if (second != NULL) {
         madvise(second, bytes, MADV_DOFORK);
         return second;
     }
@@ -157,7 +168,7 @@ static void move_back(struct range *range)
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 
     if (got != range->base
-        || mremap(range->second, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, range->base)
+        || remap(range->second, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, range->base)
                != range->base)
         aq_armci_fatal("ARMCI_Finalize: %zu bytes of local memory cannot be kept: %s", bytes,
                        strerror(errno));

@@ -45,21 +45,26 @@ static MPI_Datatype datatype_of(int type, int *bytes_out)
     }
 }
 
-/* Returns the operation of the first row whose word op begins with. */
-static MPI_Op operation_of(const char *op)
+struct operation {
+    const char *word;
+    MPI_Op op;
+    bool for_integers; /* for these alone */
+};
+
+/* Returns the first row whose word op begins with. */
+static const struct operation *operation_of(const char *op)
 {
-    const struct {
-        const char *word;
-        MPI_Op op;
-    } rows[] = { { "+", MPI_SUM },     { "*", MPI_PROD },     { "max", MPI_MAX },
-                 { "min", MPI_MIN },   { "absmax", MPI_MAX }, { "absmin", MPI_MIN },
-                 { "or", MPI_BOR },    { "&&", MPI_LAND },    { "land", MPI_LAND },
-                 { "||", MPI_LOR },    { "lor", MPI_LOR },    { "&", MPI_BAND },
-                 { "band", MPI_BAND }, { "|", MPI_BOR },      { "bor", MPI_BOR } };
+    static const struct operation rows[] = {
+        { "+", MPI_SUM, false },    { "*", MPI_PROD, false },     { "max", MPI_MAX, false },
+        { "min", MPI_MIN, false },  { "absmax", MPI_MAX, false }, { "absmin", MPI_MIN, false },
+        { "or", MPI_BOR, true },    { "&&", MPI_LAND, true },     { "land", MPI_LAND, true },
+        { "||", MPI_LOR, true },    { "lor", MPI_LOR, true },     { "&", MPI_BAND, true },
+        { "band", MPI_BAND, true }, { "|", MPI_BOR, true },       { "bor", MPI_BOR, true }
+    };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (strncmp(op, rows[i].word, strlen(rows[i].word)) == 0)
-            return rows[i].op;
+            return &rows[i];
     aq_armci_fatal("the message layer has no operation \"%s\"", op);
 }
 
@@ -83,8 +88,25 @@ static void make_absolute(void *x, int n, MPI_Datatype datatype)
     }
 }
 
+#define MAKE_TRUTH(type)        \
+    for (int i = 0; i < n; i++) \
+        ((type *)x)[i] = ((type *)x)[i] != 0;
+
+/* Values of MPI's logical operations: one process has the same result as several. */
+static void make_truth(void *x, int n, MPI_Datatype datatype)
+{
+    if (datatype == MPI_INT) {
+        MAKE_TRUTH(int)
+    } else if (datatype == MPI_LONG) {
+        MAKE_TRUTH(long)
+    } else {
+        MAKE_TRUTH(long long)
+    }
+}
+
 static void reduce(void *x, int n, const char *op, int type, MPI_Comm comm)
 {
+    const struct operation *operation;
     MPI_Request request;
     MPI_Datatype datatype;
     int bytes;
@@ -92,9 +114,14 @@ static void reduce(void *x, int n, const char *op, int type, MPI_Comm comm)
     if (comm == MPI_COMM_NULL || n <= 0)
         return;
     datatype = datatype_of(type, &bytes);
+    operation = operation_of(op);
+    if (operation->for_integers && (datatype == MPI_FLOAT || datatype == MPI_DOUBLE))
+        aq_armci_fatal("the operation \"%s\" is for integers, not for float and double", op);
+    if (operation->op == MPI_LAND || operation->op == MPI_LOR)
+        make_truth(x, n, datatype);
     if (strncmp(op, "abs", 3) == 0)
         make_absolute(x, n, datatype);
-    MPI_Iallreduce(MPI_IN_PLACE, x, n, datatype, operation_of(op), comm, &request);
+    MPI_Iallreduce(MPI_IN_PLACE, x, n, datatype, operation->op, comm, &request);
     aq_armci_mpi_wait(&request);
 }
 

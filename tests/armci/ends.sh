@@ -63,6 +63,6 @@ for conduit in smp udp mpi; do
     check "ARMCI_Error after ARMCI_Finalize, $conduit" ends $conduit 9 'too late (9)' after-error
 done
 check "ARMCI_Error before ARMCI_Init" ends smp 9 'too early (9)' before-error
-check "a call before ARMCI_Init" ends smp 1 'ARMCI_Fence before ARMCI_Init' before-call
+check "a call before ARMCI_Init" ends smp 1 'rank 2: ARMCI_Fence before ARMCI_Init' before-call
 check "no process is left" tap_gone
 tap_end

@@ -86,7 +86,9 @@ REDUCE(d, double)
 
 static void bits(void)
 {
-    int x = 1 << me, y = me, z = 1;
+    int x = 1 << me, y = 5 * me, z = 5, u = 5;
+    long l = 5;
+    long long ll = 5;
     double d[2] = { 1, 2 };
 
     armci_msg_igop(&x, 1, (char *)"or");
@@ -95,6 +97,10 @@ static void bits(void)
     CHECK_EQ(y, nproc > 1);
     armci_msg_igop(&z, 1, (char *)"land");
     CHECK_EQ(z, 1);
+    armci_msg_igop(&u, 1, (char *)"&&");
+    armci_msg_lgop(&l, 1, (char *)"lor");
+    armci_msg_llgop(&ll, 1, (char *)"land");
+    CHECK(u == 1 && l == 1 && ll == 1, "%d %ld %lld", u, l, ll);
     armci_msg_reduce(d, 2, (char *)"+", ARMCI_DOUBLE);
     CHECK(me != 0 || (d[0] == nproc && d[1] == 2 * nproc), "%g %g", d[0], d[1]);
     d[0] = me;

@@ -134,6 +134,10 @@ check "what outlives ARMCI, 1 rank" right smp 1 ./remains
 for conduit in smp udp mpi; do
     check "what outlives ARMCI, $conduit" right $conduit 3 ./remains
 done
+# UCX, which MPICH has always, puts functions of its own in the place of libc's for memory
+check "what outlives ARMCI, beside UCX" right smp 2 \
+    env OMPI_MCA_pml=ucx OMPI_MCA_pml_ucx_tls=any OMPI_MCA_pml_ucx_devices=any \
+    OMPI_MCA_opal_common_ucx_opal_mem_hooks=0 ./remains
 builds edges
 for conduit in smp udp mpi MPI; do
     check "edges, 3 ranks, $conduit" right $conduit 3 ./edges
