@@ -218,7 +218,7 @@ static void aq_am_check_medium(const char *call, bool is_reply, const void *src,
     aq_am_check_out(call, &out, lc_opt, flags);
 }
 
-void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank)
+void aq_am_check_peer(const char *call, gex_TM_t tm, gex_Rank_t rank)
 {
     aq_check_started(call);
     if (tm == GEX_TM_INVALID)
@@ -227,9 +227,13 @@ void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank)
         aq_fatal("%s: rank %u is outside 0..%u", call, rank, aq_tm_head_of(tm)->size - 1);
     if (aq_tm(tm)->peer_index != 0 || aq_tm_head_of(tm)->ep != (gex_EP_t)(void *)&aq_job.ep)
         aq_fatal("%s: the TM-pair is of endpoint %u here and %u there; only primordial endpoints "
-                 "(0) send "
-                 "and take messages",
+                 "(0) send and take messages",
                  call, gex_EP_QueryIndex(aq_tm_head_of(tm)->ep), aq_tm(tm)->peer_index);
+}
+
+void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank)
+{
+    aq_am_check_peer(call, tm, rank);
     aq_thread_check_main(call);
 }
 

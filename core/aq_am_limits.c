@@ -17,10 +17,8 @@ static void aq_am_check_limit_query(const char *call, gex_TM_t tm, gex_Rank_t ot
 {
 #if GASNET_DEBUG
     aq_check_started(call);
-    if (other != GEX_RANK_INVALID && tm == GEX_TM_INVALID)
-        aq_fatal("%s: the team is GEX_TM_INVALID", call);
-    if (other != GEX_RANK_INVALID && other >= aq_tm_head_of(tm)->size)
-        aq_fatal("%s: rank %u is outside 0..%u", call, other, aq_tm_head_of(tm)->size - 1);
+    if (other != GEX_RANK_INVALID)
+        aq_am_check_peer(call, tm, other);
     if (nargs > AQ_AM_MAX_ARGS)
         aq_fatal("%s: %u arguments; the most is %u", call, nargs, AQ_AM_MAX_ARGS);
 #else

@@ -31,6 +31,7 @@
 #include "base/aq_rc.h"
 #include "core/aq_segment.h"
 #include "core/aq_service.h"
+#include "core/aq_start.h"
 #include "core/aq_thread.h"
 #include "core/aq_tm.h"
 #include "core/aq_trace.h"
@@ -233,9 +234,8 @@ static const struct aq_spawn_provider *aq_client_provider(const struct aq_condui
     return conduit->spawn_group;
 }
 
-static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out,
-                           const char *name, int *argc, char ***argv, gex_Flags_t flags,
-                           const char *conduit_ident)
+int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out, const char *name,
+                    int *argc, char ***argv, gex_Flags_t flags, const char *conduit_ident)
 {
     const struct aq_spawn_info *spawn;
     struct aq_conduit_choice choice;
@@ -302,28 +302,6 @@ static int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t 
     *tm_out = aq_tm_handle(aq_job.tm);
     return GASNET_OK;
 }
-
-int AQ_START(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out, const char *name,
-             int *argc, char ***argv, gex_Flags_t flags, const char *conduit)
-{
-    return aq_client_start(client_out, ep_out, tm_out, name, argc, argv, flags, conduit);
-}
-
-#if AQ_THREADED
-/* parsync is par under another name */
-#define AQ_START_PARSYNC                                                                 \
-    AQ_START_NAME(PARSYNC, AQ_SEGMENT_NAME, AQ_DEBUG_NAME, GASNET_RELEASE_VERSION_MAJOR, \
-                  GASNET_RELEASE_VERSION_MINOR, GASNET_RELEASE_VERSION_PATCH)
-AQ_PUBLIC int AQ_START_PARSYNC(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out,
-                               const char *name, int *argc, char ***argv, gex_Flags_t flags,
-                               const char *conduit);
-
-int AQ_START_PARSYNC(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out, const char *name,
-                     int *argc, char ***argv, gex_Flags_t flags, const char *conduit)
-{
-    return aq_client_start(client_out, ep_out, tm_out, name, argc, argv, flags, conduit);
-}
-#endif
 
 /* --- checks that every call begins with --- */
 

@@ -198,7 +198,7 @@ void aq_tm_destroy(struct aq_tm *tm)
         aq_tms.live = tm->next;
     if (tm->next != NULL)
         tm->next->prev = tm->prev;
-    memset(tm, 0, sizeof(*tm)); /* no members, no endpoint: see aq_tm_check_team() */
+    memset(tm, 0, sizeof(*tm)); /* no members, no endpoint: see aq_check_team() */
     tm->capacity = capacity;
     *aq_tms.free_end = tm;
     aq_tms.free_end = &tm->next;
@@ -286,31 +286,31 @@ gex_TM_t gex_TM_Pair(gex_EP_t local_ep, gex_EP_Index_t remote_index)
 
 gex_Client_t gex_TM_QueryClient(gex_TM_t tm)
 {
-    AQ_CHECK_HANDLE("team", tm);
+    AQ_CHECK_TEAM(tm);
     (void)tm;
     return (gex_Client_t)(void *)&aq_job.client;
 }
 
 gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm)
 {
-    AQ_CHECK_HANDLE("team", tm);
+    AQ_CHECK_TEAM(tm);
     return aq_tm(tm)->flags;
 }
 
 /* The client passes its own pointer from thread to thread: release here, acquire in the query. */
 void gex_TM_SetCData(gex_TM_t tm, const void *val)
 {
-    AQ_CHECK_HANDLE("team", tm);
+    AQ_CHECK_TEAM(tm);
     atomic_store_explicit(&aq_tm(tm)->cdata, (void *)(uintptr_t)val, memory_order_release);
 }
 
 void *gex_TM_QueryCData(gex_TM_t tm)
 {
-    AQ_CHECK_HANDLE("team", tm);
+    AQ_CHECK_TEAM(tm);
     return atomic_load_explicit(&aq_tm(tm)->cdata, memory_order_acquire);
 }
 
-void aq_tm_check_team(const char *call, gex_TM_t tm)
+void aq_check_team(const char *call, gex_TM_t tm)
 {
     aq_check_started(call);
     if (tm == GEX_TM_INVALID)
@@ -327,7 +327,7 @@ static inline void aq_tm_check_query(const char *call, gex_TM_t tm, bool of_job,
 #if GASNET_DEBUG
     gex_Rank_t bound;
 
-    aq_tm_check_team(call, tm);
+    aq_check_team(call, tm);
     bound = of_job ? aq_job.size : aq_tm_head_of(tm)->size;
     if (rank >= bound)
         aq_fatal("%s: %s %u is outside 0..%u", call, of_job ? "jobrank" : "rank", rank, bound - 1);

@@ -34,9 +34,6 @@ void aq_tm_create_primordial(void);
 /** aq_tm_segments_came - aq_job.delta has changed: teams and pairs copy their members' entries. */
 void aq_tm_segments_came(void);
 
-/** aq_tm_check_team - debug builds: ends the job if tm is not a team of this process. */
-void aq_tm_check_team(const char *call, gex_TM_t tm);
-
 /** aq_tm_each_team - calls fn with each live team, the primordial one last. */
 void aq_tm_each_team(void (*fn)(struct aq_tm *tm));
 

@@ -189,7 +189,7 @@ void aq_exchange_as(const char *call, gex_TM_t handle, const void *own, size_t l
     char *known;
 
 #if GASNET_DEBUG
-    aq_tm_check_team(call, handle);
+    aq_check_team(call, handle);
     aq_thread_check_main(call);
 #endif
     if (len == 0)

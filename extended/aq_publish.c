@@ -29,7 +29,7 @@ static void aq_publish_check(gex_TM_t tm, const gex_EP_t *eps, size_t count, gex
 {
     const char *call = "gex_EP_PublishBoundSegment";
 
-    aq_tm_check_team(call, tm);
+    aq_check_team(call, tm);
     aq_thread_check_main(call);
     if (flags != 0)
         aq_fatal("%s: flags are 0x%x; they must be 0", call, (unsigned)flags);

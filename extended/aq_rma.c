@@ -40,6 +40,8 @@ static const struct aq_op_kind aq_get_nb = { .waits_in = "gex_Event_Wait (gex_RM
 
 /* --- debug checks --- */
 
+#define AQ_RMA_FLAGS (GEX_FLAG_IMMEDIATE | GEX_FLAG_PEER_NEVER_SELF | GEX_FLAG_PEER_NEVER_NBRHD)
+
 static void aq_rma_check_flags(const char *call, gex_Rank_t jobrank, gex_Flags_t flags)
 {
     const gex_Flags_t self = flags
@@ -49,6 +51,9 @@ static void aq_rma_check_flags(const char *call, gex_Rank_t jobrank, gex_Flags_t
                              & (GEX_FLAG_PEER_SEG_UNKNOWN | GEX_FLAG_PEER_SEG_SOME
                                 | GEX_FLAG_PEER_SEG_BOUND | GEX_FLAG_PEER_SEG_OFFSET);
 
+    if ((flags & ~(AQ_RMA_FLAGS | self | peer)) != 0)
+        aq_fatal("%s: flags 0x%x hold some that this call does not have: 0x%x", call,
+                 (unsigned)flags, (unsigned)(flags & ~(AQ_RMA_FLAGS | self | peer)));
     if ((self & (self - 1)) != 0 || (peer & (peer - 1)) != 0)
         aq_fatal("%s: flags 0x%x hold more than one GEX_FLAG_SELF_SEG_* or GEX_FLAG_PEER_SEG_*",
                  call, (unsigned)flags);

@@ -68,7 +68,7 @@ static void aq_team_check_scratch(const char *call, const void *addr, size_t siz
 
 static void aq_team_check(const char *call, gex_TM_t tm, gex_Flags_t flags, gex_Flags_t legal)
 {
-    aq_tm_check_team(call, tm);
+    aq_check_team(call, tm);
     aq_thread_check_main(call);
     if ((flags & ~legal) != 0)
         aq_fatal("%s: unknown flags 0x%x", call, (unsigned)(flags & ~legal));

@@ -37,7 +37,8 @@ void aq_vis_check_call(const struct aq_vis_call *call)
 
 static void aq_vis_check_remote(const struct aq_vis_call *call, uintptr_t address, size_t nbytes)
 {
-    const gex_Flags_t others = GEX_FLAG_PEER_NEVER_SELF | GEX_FLAG_PEER_NEVER_NBRHD;
+    const gex_Flags_t others =
+        GEX_FLAG_PEER_NEVER_SELF | GEX_FLAG_PEER_NEVER_NBRHD | GEX_FLAG_ENABLE_LEAF_LC;
 
     aq_rma_check(aq_vis_name(call), call->tm, call->rank, aq_vis_at(address), nbytes,
                  call->flags & ~others);

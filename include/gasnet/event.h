@@ -29,8 +29,12 @@ static inline AQ_UNUSED AQ_MUST_USE int gex_Event_Test(gex_Event_t event)
 static inline AQ_UNUSED void gex_Event_Wait(gex_Event_t event)
 {
     AQ_CHECK_STARTED();
+#if GASNET_DEBUG
+    aq_event_wait(event); /* checks the context of every wait */
+#else
     if (AQ_UNLIKELY(event != GEX_EVENT_INVALID))
         aq_event_wait(event);
+#endif
 }
 
 /**

@@ -21,6 +21,14 @@ struct aq_tm_public {
     gex_Rank_t size; /* members; processes of the job in a TM-pair */
 };
 
+/* Debug builds: ends the job if tm is no team, but a TM-pair for instance. Any context. */
+AQ_PUBLIC void aq_check_team(const char *call, gex_TM_t tm);
+#if GASNET_DEBUG
+#define AQ_CHECK_TEAM(tm) aq_check_team(__func__, tm)
+#else
+#define AQ_CHECK_TEAM(tm) ((void)0)
+#endif
+
 /* Segments are page-aligned at both ends, so a real displacement is never odd. */
 #define AQ_NOT_MAPPED ((intptr_t)1)
 
@@ -47,21 +55,21 @@ AQ_PUBLIC void *gex_TM_QueryCData(gex_TM_t tm);
 /** gex_TM_QueryEP - the local endpoint of a team. */
 static inline AQ_UNUSED gex_EP_t gex_TM_QueryEP(gex_TM_t tm)
 {
-    AQ_CHECK_HANDLE("team", tm);
+    AQ_CHECK_TEAM(tm);
     return aq_tm_head_of(tm)->ep;
 }
 
 /** gex_TM_QueryRank - this process's rank in a team. */
 static inline AQ_UNUSED gex_Rank_t gex_TM_QueryRank(gex_TM_t tm)
 {
-    AQ_CHECK_HANDLE("team", tm);
+    AQ_CHECK_TEAM(tm);
     return aq_tm_head_of(tm)->rank;
 }
 
 /** gex_TM_QuerySize - members of a team. */
 static inline AQ_UNUSED gex_Rank_t gex_TM_QuerySize(gex_TM_t tm)
 {
-    AQ_CHECK_HANDLE("team", tm);
+    AQ_CHECK_TEAM(tm);
     return aq_tm_head_of(tm)->size;
 }
 

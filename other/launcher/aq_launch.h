@@ -78,6 +78,9 @@ void aq_launch_parse(struct aq_launch *lo, int argc, char **argv);
 _Noreturn void aq_launch_error(const struct aq_launch *lo, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/** aq_launch_option_env - every rank gets the variables of list, names with commas between them. */
+void aq_launch_option_env(struct aq_launch *lo, const char *list);
+
 /** aq_launch_tell - "gasnetrun: text" on stderr if -v or -t was given. */
 void aq_launch_tell(const struct aq_launch *lo, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -132,7 +132,7 @@ static void aq_launch_option_c(struct aq_launch *lo, const char *value)
     lo->conduit_given = true;
 }
 
-static void aq_launch_option_env(struct aq_launch *lo, const char *list)
+void aq_launch_option_env(struct aq_launch *lo, const char *list)
 {
     char *joined;
 

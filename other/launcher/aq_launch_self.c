@@ -21,6 +21,7 @@ static void aq_amudprun_usage(const struct aq_launch *lo, FILE *to)
           "C: by GASNET_CSPAWN_CMD\n"
           "                       (without it GASNET_SPAWNFN counts, without that S)\n"
           "  -depth D             GASNET_NETWORKDEPTH=D: most requests on their way to one peer\n"
+          "  -E A=1, -E A,B       sets a variable; names those that every rank gets\n"
           "  -v                   say what is done\n"
           "  -h                   this text\n"
           "  --                   end of options\n",
@@ -54,12 +55,26 @@ static int64_t aq_amudprun_number(const struct aq_launch *lo, const char *option
 
 static bool aq_amudprun_takes_value(const char *word)
 {
-    static const char *const with[] = { "-np", "-n", "-N", "-spawn", "-depth" };
+    static const char *const with[] = { "-np", "-n", "-N", "-spawn", "-depth", "-E" };
 
     for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
         if (strcmp(word, with[i]) == 0)
             return true;
     return false;
+}
+
+/* value: NAME=TEXT, or a list of names */
+static void aq_amudprun_env(struct aq_launch *lo, const char *value)
+{
+    const size_t len = strcspn(value, "=");
+    char *name = strndup(value, len);
+
+    if (name == NULL)
+        aq_launch_error(lo, "no memory is left");
+    aq_launch_option_env(lo, name);
+    if (value[len] == '=')
+        setenv(name, value + len + 1, 1);
+    free(name);
 }
 
 static void aq_amudprun_option(struct aq_launch *lo, const char *word, const char *value)
@@ -71,6 +86,8 @@ static void aq_amudprun_option(struct aq_launch *lo, const char *word, const cha
     } else if (strcmp(word, "-depth") == 0) {
         aq_amudprun_number(lo, word, value, 65535);
         setenv("GASNET_NETWORKDEPTH", value, 1);
+    } else if (strcmp(word, "-E") == 0) {
+        aq_amudprun_env(lo, value);
     } else {
         lo->ranks = (uint32_t)aq_amudprun_number(lo, word, value, AQ_SPAWN_MAX_JOB);
     }

@@ -29,7 +29,7 @@ static void aq_launch_export(const struct aq_launch *lo)
            1);
     if (lo->conduit_given)
         setenv("GASNET_CONDUIT", lo->conduit, 1);
-    if (lo->verbose >= 1)
+    if (lo->verbose >= 1 || lo->dry)
         setenv("GASNET_VERBOSEENV", "1", 0);
     if (lo->verbose >= 2)
         setenv("GASNET_SPAWN_VERBOSE", "1", 1);

@@ -206,7 +206,8 @@ static int aq_spawn_start(struct aq_spawn_state *st, int *argc, char ***argv,
         if (aq_spawn_allows(choice, st->provider) && st->provider->offered())
             return st->provider->join(st);
     }
-    wanted = aq_spawn_wanted();
+    /* GASNET_PSHM_NODES may be there for other programs */
+    wanted = aq_spawn_console_is_asked(conduit, argc, argv) ? 0 : aq_spawn_wanted();
     if (wanted < 0)
         return (int)wanted;
     if (wanted >= 1) {

@@ -72,6 +72,17 @@ static uint32_t aq_console_count(int *argc, char ***argv)
     return (uint32_t)n;
 }
 
+bool aq_spawn_console_is_asked(const struct aq_conduit_info *conduit, const int *argc, char ***argv)
+{
+    int64_t n;
+
+    if (getenv("GASNET_PSHM_NODES") == NULL || !conduit->starts_itself || argc == NULL
+        || argv == NULL || *argc < 2 || !aq_env_parse_int((*argv)[1], &n))
+        return false;
+    aq_env_adopt_aliases(conduit->aliases, true);
+    return aq_env_get("GASNET_SPAWNFN") != NULL;
+}
+
 static char aq_console_spawn_function(void)
 {
     const char *text = aq_env_get("GASNET_SPAWNFN");

@@ -24,4 +24,10 @@
 int aq_spawn_console(struct aq_spawn_state *st, const struct aq_conduit_info *conduit, int *argc,
                      char ***argv);
 
+/** aq_spawn_console_is_asked - returns true if the first argument is a number of ranks and the
+ * environment names a spawn function: aq_spawn_console() is meant, whatever GASNET_PSHM_NODES
+ * says. */
+bool aq_spawn_console_is_asked(const struct aq_conduit_info *conduit, const int *argc,
+                               char ***argv);
+
 #endif

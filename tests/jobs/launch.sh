@@ -85,6 +85,8 @@ ends 1 "no ranks: status 1" "$prog" 0
 ends 1 "too many ranks: status 1" "$prog" 1000000
 ends 0 "GASNET_SPAWNFN=L ./prog 3 words" env GASNET_SPAWNFN=L "$prog" 3 one 'two words' '' '*'
 ranks 3 " [one] [two words] [] [*]" "the ranks see their arguments without the number"
+ends 0 "GASNET_PSHM_NODES beside it" env GASNET_SPAWNFN=L GASNET_PSHM_NODES=2 "$prog" 3 one
+ranks 3 " [one]" "three ranks, who see their arguments without the number"
 ends 0 "AMUDP_SPAWNFN=l" env AMUDP_SPAWNFN=l "$prog" 2
 ranks 2 "" "two ranks"
 ends 0 "SPAWNFN=L" env SPAWNFN=L "$prog" 1
@@ -126,6 +128,11 @@ ends 0 "amudprun -N 2 -v" env GASNET_SPAWNFN=L "$run" -N 2 -v "$prog"
 says err "starting 2 ranks" "-v tells what is done"
 ends 0 "amudprun -depth 77" "$run" -np 1 -depth 77 -spawn l -- "$prog" env GASNET_NETWORKDEPTH
 ranks 1 " [env] [GASNET_NETWORKDEPTH] is 77" "is GASNET_NETWORKDEPTH"
+ends 0 "amudprun -E NAME=TEXT" "$run" -np 2 -spawn L -E 'AQ_WORD=a=b,c' "$prog" env AQ_WORD
+ranks 2 " [env] [AQ_WORD] is a=b,c" "sets the variable"
+ends 0 "amudprun -E NAMES" env AQ_WORD=q "$run" -np 1 -spawn L -E AQ_WORD,HOME "$prog" env AQ_WORD
+ranks 1 " [env] [AQ_WORD] is q" "lets them be"
+ends 1 "amudprun -E with a wrong name" "$run" -np 1 -spawn L -E 'A-B=1' "$prog"
 ends 0 "amudprun -h" "$run" -h
 says out "usage: amudprun -np N" "shows its options"
 ends 1 "amudprun without a number" "$run" "$prog"

@@ -133,6 +133,14 @@ rules() {
     breaks request_in_handler 2 gex_AM_RequestShort handler
     breaks request_in_handler 1 gex_AM_RequestShort handler
     breaks poll_in_handler 2 gasnet_AMPoll handler
+    breaks wait_in_handler 2 gex_Event_Wait handler
+    breaks bound_in_handler 2 gex_EP_QueryBoundSegmentNB handler
+    breaks pair_limit 1 gex_AM_MaxRequestMedium 'endpoint'
+    breaks pair_size 1 gex_TM_QuerySize TM-pair
+    breaks pair_rank 1 gex_TM_QueryRank TM-pair
+    breaks pair_client 1 gex_TM_QueryClient TM-pair
+    breaks pair_cdata 1 gex_TM_SetCData TM-pair
+    breaks put_flags 1 gex_RMA_PutBlocking '0x40000000'
     breaks lock_not_released 2 'HSL' handler
     breaks am_in_hsl 2 gex_AM_RequestShort HSL
     breaks poll_in_hsl 1 gasnet_AMPoll HSL
@@ -157,7 +165,7 @@ rules() {
     breaks get_null 2 gex_RMA_GetNB 'destination is NULL'
     breaks medium_null 2 gex_AM_RequestMedium 'source is NULL' '8 bytes'
     breaks long_null_source 2 gex_AM_RequestLong 'source is NULL'
-    breaks team_null 1 gex_TM_QuerySize 'team is NULL'
+    breaks team_null 1 gex_TM_QuerySize GEX_TM_INVALID
     breaks client_null 1 gex_Client_QueryName 'client is NULL'
     breaks ep_null 1 gex_EP_QueryIndex 'endpoint is NULL'
     breaks segment_null 1 gex_Segment_QueryAddr 'segment is NULL'

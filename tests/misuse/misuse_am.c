@@ -1,5 +1,6 @@
 /*
- * misuse_am.c - part of misuse.c: the rules of active messages, of tokens and of handlers.
+ * misuse_am.c - part of misuse.c: the rules of active messages, of tokens, of handlers and of
+ * TM-pairs.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "misuse_main.h"
@@ -44,6 +45,18 @@ static void h_polls(gex_Token_t token)
 {
     (void)token;
     gasnet_AMPoll();
+}
+
+static void h_waits(gex_Token_t token)
+{
+    (void)token;
+    gex_Event_Wait(GEX_EVENT_INVALID);
+}
+
+static void h_looks_up(gex_Token_t token)
+{
+    (void)token;
+    (void)gex_EP_QueryBoundSegmentNB(tm, 0, NULL, NULL, NULL, 0);
 }
 
 static void h_keeps_lock(gex_Token_t token)
@@ -110,6 +123,8 @@ gex_AM_Entry_t misuse_table[] = {
     ROW(H_REPLIES, h_replies, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0),
     ROW(H_REQUESTS, h_requests, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_POLLS, h_polls, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_WAITS, h_waits, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_LOOKS_UP, h_looks_up, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_KEEPS_LOCK, h_keeps_lock, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_GROUP, h_group, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_KEEPS_PREPARED, h_keeps_prepared, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
@@ -397,6 +412,38 @@ static void c_poll_in_handler(void)
 {
     ask(H_POLLS);
 }
+static void c_wait_in_handler(void)
+{
+    ask(H_WAITS);
+}
+static void c_bound_in_handler(void)
+{
+    ask(H_LOOKS_UP);
+}
+static void c_pair_limit(void)
+{
+    (void)gex_AM_MaxRequestMedium(gex_TM_Pair(ep, 1), 0, NULL, 0, 0);
+}
+static void c_pair_size(void)
+{
+    (void)gex_TM_QuerySize(gex_TM_Pair(ep, 0));
+}
+static void c_pair_rank(void)
+{
+    (void)gex_TM_QueryRank(gex_TM_Pair(ep, 0));
+}
+static void c_pair_client(void)
+{
+    (void)gex_TM_QueryClient(gex_TM_Pair(ep, 0));
+}
+static void c_pair_cdata(void)
+{
+    gex_TM_SetCData(gex_TM_Pair(ep, 0), buffer);
+}
+static void c_put_flags(void)
+{
+    gex_RMA_PutBlocking(tm, 0, buffer, buffer, 8, (gex_Flags_t)1 << 30);
+}
 static void c_lock_not_released(void)
 {
     ask(H_KEEPS_LOCK);
@@ -415,7 +462,9 @@ static void c_ok_register_args(void)
     X(am_rank) X(am_pair_rank) X(am_team) X(am_args_query) X(medium_oversize) \
     X(long_outside) X(long_across) X(long_null) X(lc_null) X(lc_defer) X(reply_group) \
     X(reply_twice) X(reply_from_reply) X(reply_outside) X(request_in_handler) \
-    X(poll_in_handler) X(lock_not_released) X(reply_saved) X(info_saved) X(info_outside) \
+    X(poll_in_handler) X(wait_in_handler) X(bound_in_handler) X(pair_limit) \
+    X(pair_size) X(pair_rank) X(pair_client) X(pair_cdata) X(put_flags) X(lock_not_released) \
+    X(reply_saved) X(info_saved) X(info_outside) \
     X(ok_register_args) X(np_none) X(np_size) X(np_args) X(np_kind) X(np_direction) \
     X(np_index) X(np_flags) X(np_nested) X(np_send) X(np_poll) X(np_put) X(np_lock) \
     X(np_min) X(np_min_max) X(np_nargs) X(np_rank) X(np_lc_ours) X(np_lc_null) \

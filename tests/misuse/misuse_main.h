@@ -26,6 +26,8 @@ enum {
     H_KEEPS_TOKEN,
     H_REPLIES_LATE,
     H_ASKS_LATE,
+    H_WAITS,
+    H_LOOKS_UP,
     H_NOBODY = 250,
     SEGMENT = 65536
 };

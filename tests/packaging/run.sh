@@ -105,6 +105,14 @@ for m in $modes; do
     check "$m: the configuration is in the program" \
         sh -c "tr '\$' '\n' <mak-$m | grep -aqx 'GASNetConduitName: SMP ' && tr '\$' '\n' <mak-$m | grep -aq '^GASNetConfig: '"
 done
+for m in par parsync; do
+    case $modes in *parsync*) ;; *) continue ;; esac
+    case $m in par) other=parsync ;; *) other=par ;; esac
+    check "$m: the mode is in the program" \
+        sh -c "$tree/bin/ident ./mak-$m | grep -qi 'GASNetThreadModel: GASNET_$m *\\$'"
+    check "$m: a client does not link with the library of $other" \
+        sh -c "! $(mak smp-$m GASNET_LD) mak-$m.o -o mixed $(mak smp-$other GASNET_LIBS)"
+done
 check "it runs: gasnetrun_smp -n 3" right 3 "$tree/bin/gasnetrun_smp" -n 3 ./mak-seq
 check "it runs: gasnetrun_smp.pl -n 3" right 3 "$tree/bin/gasnetrun_smp.pl" -n 3 ./mak-seq
 check "ident shows the configuration" sh -c "$tree/bin/ident ./mak-seq | grep -qF 'GASNetConduitName: SMP ' &&
