@@ -113,7 +113,7 @@ sub run_options {
            $gasnetrun, '-n', 2, '-t', '/bin/echo', 'hello');
     my %mpi = (MPIRUN_CMD => 'echo -n %N %C');
     expect('gasnetrun: -t shows the command of another launcher', 0,
-           ['^gasnetrun: would start: echo -n 2 ', [0, 'running'], [0, 'VERBOSEENV'], [0, '^2 ']], \%mpi, '',
+           ['^gasnetrun: would start: echo -n 2 .*VERBOSEENV=1', [0, 'running'], [0, '^2 ']], \%mpi, '',
            $gasnetrun, '-t', '-spawner=mpi', '-n', 2, $program);
     expect('gasnetrun: -v shows the command of another launcher', 0, ['^gasnetrun: running: .*VERBOSEENV=1'], \%mpi, '',
            $gasnetrun, '-v', '-spawner=mpi', '-n', 2, $program);
