@@ -9,7 +9,6 @@
  *           that are late are asked and then killed by the supervisor (other/spawn/aq_shutdown.h)
  * Uses      other/spawn, core/aq_signal.h
  */
-#define _GNU_SOURCE 1
 #include "core/aq_exit.h"
 
 #include <errno.h>
@@ -34,20 +33,16 @@
 #include "core/aq_trace.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_EXIT_LOCK_MS 200 /* limit of the wait for a thread that holds stdout's lock */
-/* limits for all other files together: a busy file system may stand still for long */
-#define AQ_EXIT_FILES_S       60
-#define AQ_EXIT_FILES_ABORT_S 1
-/* for the monitor to report a lost rank before the network does */
-#define AQ_EXIT_WORD_MS 1000
+#define AQ_EXIT_LOCK_MS 200  /* limit of the wait for a thread that holds stdout's lock */
+#define AQ_EXIT_FILES_S 1    /* limit for all other files together */
+#define AQ_EXIT_WORD_MS 1000 /* for the monitor to report a lost rank before the network does */
 
 static struct {
     struct aq_jobarea *jobarea; /* NULL before aq_exit_init() */
     uint32_t slot;
     pid_t pid;
-    atomic_int owner;   /* thread that ends the process; 0: none */
-    atomic_int code;    /* exit code */
-    atomic_int files_s; /* limit for the flush of files */
+    atomic_int owner; /* thread that ends the process; 0: none */
+    atomic_int code;  /* exit code */
 } aq_exit_me AQ_JOB_STATE;
 
 static bool aq_exit_has_hook; /* belongs to the process, not to a job */
@@ -207,24 +202,19 @@ static void aq_exit_shutdown_network(int code)
 static void aq_exit_alarm(int sig)
 {
     (void)sig;
-    /* relaxed, both: written by the thread that set the timer */
-    if (atomic_load_explicit(&aq_exit_me.files_s, memory_order_relaxed) == AQ_EXIT_FILES_S)
-        aq_warn("files of this rank are not whole: writing them at the exit took more than %d s",
-                AQ_EXIT_FILES_S);
     aq_exit_publish_flushed();
+    /* relaxed: written by the thread that set the timer */
     _exit(atomic_load_explicit(&aq_exit_me.code, memory_order_relaxed));
 }
 
-/* Unlike fflush(NULL), fcloseall() waits for no file's lock, as exit() does not: a thread may be
- * blocked reading a file. A timer ends the wait for a file system or a pipe's reader. */
-static void aq_exit_flush_files(int seconds)
+/* fflush(NULL) waits for the lock of every file, and a thread may be blocked reading one: a timer
+ * ends the wait. */
+static void aq_exit_flush_files(void)
 {
-    struct itimerval limit = { .it_value = { seconds, 0 } }, off = { .it_value = { 0, 0 } };
+    struct itimerval limit = { .it_value = { AQ_EXIT_FILES_S, 0 } }, off = { .it_value = { 0, 0 } };
     struct sigaction act;
     sigset_t set;
 
-    /* relaxed: read by the handler of the timer */
-    atomic_store_explicit(&aq_exit_me.files_s, seconds, memory_order_relaxed);
     memset(&act, 0, sizeof(act));
     act.sa_handler = aq_exit_alarm;
     sigaction(SIGALRM, &act, NULL);
@@ -232,7 +222,7 @@ static void aq_exit_flush_files(int seconds)
     sigaddset(&set, SIGALRM);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     setitimer(ITIMER_REAL, &limit, NULL);
-    fcloseall();
+    fflush(NULL);
     setitimer(ITIMER_REAL, &off, NULL);
 }
 
@@ -255,7 +245,7 @@ static _Noreturn void aq_exit_finish(int code, bool orderly, bool in_signal)
     }
     aq_trace_finish(NULL, in_signal);
     aq_exit_flush_console();
-    aq_exit_flush_files(orderly && !in_signal ? AQ_EXIT_FILES_S : AQ_EXIT_FILES_ABORT_S);
+    aq_exit_flush_files();
     aq_exit_publish_flushed();
     code = aq_spawn_shutdown(aq_exit_settle(code), orderly ? AQ_SHUTDOWN_END : AQ_SHUTDOWN_ABORT);
     _exit(code);

@@ -322,8 +322,8 @@ sub run_flush {
     my $launcher = shift;
     return if @only && !grep { $_ eq '30' } @only;
     my $before = shared_files();
-    # rank 0 writes for 1.5 s; no other may end before
-    my $pid = start({GASNET_EXITTIMEOUT => 5, OMPI_MCA_odls_base_sigkill_timeout => 0}, '/dev/null', command($launcher, 30));
+    my $at_once = {OMPI_MCA_odls_base_sigkill_timeout => 0};    # no rank may end before rank 0, which writes for 0.5 s
+    my $pid = start($at_once, '/dev/null', command($launcher, 30));
     my ($code, $seconds) = finish($pid, 30);
     my $text = output();
     my @problems;
