@@ -218,17 +218,24 @@ static void aq_am_check_medium(const char *call, bool is_reply, const void *src,
     aq_am_check_out(call, &out, lc_opt, flags);
 }
 
+void aq_am_check_endpoints(const char *call, gex_TM_t tm)
+{
+    if (aq_tm(tm)->peer_index != 0 || aq_tm_head_of(tm)->ep != (gex_EP_t)(void *)&aq_job.ep)
+        aq_fatal("%s: the TM-pair is of endpoint %u here and %u there; only primordial endpoints "
+                 "(0) send and take messages",
+                 call, gex_EP_QueryIndex(aq_tm_head_of(tm)->ep), aq_tm(tm)->peer_index);
+}
+
 void aq_am_check_peer(const char *call, gex_TM_t tm, gex_Rank_t rank)
 {
     aq_check_started(call);
     if (tm == GEX_TM_INVALID)
         aq_fatal("%s: the team is GEX_TM_INVALID", call);
+    if (aq_tm_head_of(tm)->size == 0)
+        aq_fatal("%s: the team %p has been destroyed", call, (const void *)tm);
     if (rank >= aq_tm_head_of(tm)->size)
         aq_fatal("%s: rank %u is outside 0..%u", call, rank, aq_tm_head_of(tm)->size - 1);
-    if (aq_tm(tm)->peer_index != 0 || aq_tm_head_of(tm)->ep != (gex_EP_t)(void *)&aq_job.ep)
-        aq_fatal("%s: the TM-pair is of endpoint %u here and %u there; only primordial endpoints "
-                 "(0) send and take messages",
-                 call, gex_EP_QueryIndex(aq_tm_head_of(tm)->ep), aq_tm(tm)->peer_index);
+    aq_am_check_endpoints(call, tm);
 }
 
 void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank)

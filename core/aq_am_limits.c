@@ -19,6 +19,8 @@ static void aq_am_check_limit_query(const char *call, gex_TM_t tm, gex_Rank_t ot
     aq_check_started(call);
     if (other != GEX_RANK_INVALID)
         aq_am_check_peer(call, tm, other);
+    else if (tm != GEX_TM_INVALID)
+        aq_am_check_endpoints(call, tm);
     if (nargs > AQ_AM_MAX_ARGS)
         aq_fatal("%s: %u arguments; the most is %u", call, nargs, AQ_AM_MAX_ARGS);
 #else

@@ -53,6 +53,7 @@ int aq_am_try_send(const struct aq_am_out *out);
 
 #if GASNET_DEBUG
 /* The rules of every send. Each function ends the job with a message that names the call. */
+void aq_am_check_endpoints(const char *call, gex_TM_t tm);
 void aq_am_check_peer(const char *call, gex_TM_t tm, gex_Rank_t rank);
 void aq_am_check_request(const char *call, gex_TM_t tm, gex_Rank_t rank);
 void aq_am_check_reply(const char *call, gex_Token_t token);

@@ -5,7 +5,8 @@
  * Threads   any, any context. Code that runs in signal handlers uses atomics, write, futex, kill,
  *           _exit and, for stdio, ftrylockfile with a bound (see aq_exit_flush_stream)
  * How       publish the code in the job area -> notify the process that watches the job -> flush
- *           stdio -> disconnect from the launcher -> _exit. This rank waits for no other: ranks
+ *           stdio -> disconnect from the launcher -> _exit. Under another launcher a rank waits for
+ *           the output of the host's other ranks (aq_spawn_shutdown.c); otherwise for none: ranks
  *           that are late are asked and then killed by the supervisor (other/spawn/aq_shutdown.h)
  * Uses      other/spawn, core/aq_signal.h
  */

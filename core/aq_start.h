@@ -9,7 +9,8 @@
 
 #include "gasnetex.h"
 
-/* conduit  "$GASNetConduitName: NAME $", the conduit that the client was compiled for, or "" */
+/* aq_client_start - starts the job; arguments as of gex_Client_Init, and
+ * conduit  "$GASNetConduitName: NAME $", the conduit that the client was compiled for, or "" */
 int aq_client_start(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out, const char *name,
                     int *argc, char ***argv, gex_Flags_t flags, const char *conduit);
 

@@ -44,7 +44,7 @@ static inline AQ_UNUSED const intptr_t *aq_tm_deltas(gex_TM_t tm)
     return (const intptr_t *)(const void *)(aq_tm_head_of(tm) + 1);
 }
 
-/** gex_TM_QueryClient - the owner. These six are legal in every context, not for TM-pairs. */
+/** gex_TM_QueryClient - the owner. Queries are legal in every context, but not for TM-pairs. */
 AQ_PUBLIC gex_Client_t gex_TM_QueryClient(gex_TM_t tm);
 /** gex_TM_QueryFlags - flags at creation. */
 AQ_PUBLIC gex_Flags_t gex_TM_QueryFlags(gex_TM_t tm);

@@ -6,6 +6,7 @@
 #include "other/launcher/aq_launch_self.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,9 +72,11 @@ static void aq_amudprun_env(struct aq_launch *lo, const char *value)
 
     if (name == NULL)
         aq_launch_error(lo, "no memory is left");
+    if (value[len] == '=' && (len == 0 || strchr(name, ',') != NULL))
+        aq_launch_error(lo, "-E %s: a text is for one variable, NAME=TEXT", value);
     aq_launch_option_env(lo, name);
-    if (value[len] == '=')
-        setenv(name, value + len + 1, 1);
+    if (value[len] == '=' && setenv(name, value + len + 1, 1) != 0)
+        aq_launch_error(lo, "-E %s: %s", value, strerror(errno));
     free(name);
 }
 

@@ -80,7 +80,7 @@ struct aq_jobarea_rank {
     _Atomic uint32_t shutdown_vote; /* vote on how the rank will end; used by the provider */
     /* until then the rank is not killed for being alive in state ENDED */
     _Atomic uint64_t kill_after_ns;
-    _Atomic uint32_t flushed; /* its output is written: its process may be killed without a loss */
+    _Atomic uint32_t flushed; /* its output is written; after exit() libc flushes other files yet */
     _Alignas(AQ_JOBAREA_LINE) _Atomic uint64_t counter[AQ_JOBAREA_COUNTERS];
 };
 

@@ -129,7 +129,7 @@ static void note(char *ptr, size_t bytes)
  * Returns NULL if the system refuses. */
 static char *remap(char *from, size_t bytes, size_t new_bytes, int flags, char *to)
 {
-    const long got = syscall(SYS_mremap, from, bytes, new_bytes, flags, to);
+    const long got = syscall(SYS_mremap, from, bytes, new_bytes, (unsigned long)flags, to);
 
     return got == -1 ? NULL : (char *)got;
 }

@@ -132,7 +132,10 @@ ends 0 "amudprun -E NAME=TEXT" "$run" -np 2 -spawn L -E 'AQ_WORD=a=b,c' "$prog" 
 ranks 2 " [env] [AQ_WORD] is a=b,c" "sets the variable"
 ends 0 "amudprun -E NAMES" env AQ_WORD=q "$run" -np 1 -spawn L -E AQ_WORD,HOME "$prog" env AQ_WORD
 ranks 1 " [env] [AQ_WORD] is q" "lets them be"
-ends 1 "amudprun -E with a wrong name" "$run" -np 1 -spawn L -E 'A-B=1' "$prog"
+for wrong in A-B=1 =1 A,B=1; do
+    ends 1 "amudprun -E $wrong" "$run" -np 1 -spawn L -E "$wrong" "$prog"
+    says err "-E " "names the option"
+done
 ends 0 "amudprun -h" "$run" -h
 says out "usage: amudprun -np N" "shows its options"
 ends 1 "amudprun without a number" "$run" "$prog"

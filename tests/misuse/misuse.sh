@@ -136,6 +136,7 @@ rules() {
     breaks wait_in_handler 2 gex_Event_Wait handler
     breaks bound_in_handler 2 gex_EP_QueryBoundSegmentNB handler
     breaks pair_limit 1 gex_AM_MaxRequestMedium 'endpoint'
+    breaks pair_limit_any 1 gex_AM_MaxRequestLong 'endpoint'
     breaks pair_size 1 gex_TM_QuerySize TM-pair
     breaks pair_rank 1 gex_TM_QueryRank TM-pair
     breaks pair_client 1 gex_TM_QueryClient TM-pair

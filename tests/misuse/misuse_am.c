@@ -424,6 +424,10 @@ static void c_pair_limit(void)
 {
     (void)gex_AM_MaxRequestMedium(gex_TM_Pair(ep, 1), 0, NULL, 0, 0);
 }
+static void c_pair_limit_any(void)
+{
+    (void)gex_AM_MaxRequestLong(gex_TM_Pair(ep, 1), GEX_RANK_INVALID, NULL, 0, 0);
+}
 static void c_pair_size(void)
 {
     (void)gex_TM_QuerySize(gex_TM_Pair(ep, 0));
@@ -462,7 +466,7 @@ static void c_ok_register_args(void)
     X(am_rank) X(am_pair_rank) X(am_team) X(am_args_query) X(medium_oversize) \
     X(long_outside) X(long_across) X(long_null) X(lc_null) X(lc_defer) X(reply_group) \
     X(reply_twice) X(reply_from_reply) X(reply_outside) X(request_in_handler) \
-    X(poll_in_handler) X(wait_in_handler) X(bound_in_handler) X(pair_limit) \
+    X(poll_in_handler) X(wait_in_handler) X(bound_in_handler) X(pair_limit) X(pair_limit_any) \
     X(pair_size) X(pair_rank) X(pair_client) X(pair_cdata) X(put_flags) X(lock_not_released) \
     X(reply_saved) X(info_saved) X(info_outside) \
     X(ok_register_args) X(np_none) X(np_size) X(np_args) X(np_kind) X(np_direction) \

@@ -111,7 +111,8 @@ for m in par parsync; do
     check "$m: the mode is in the program" \
         sh -c "$tree/bin/ident ./mak-$m | grep -qi 'GASNetThreadModel: GASNET_$m *\\$'"
     check "$m: a client does not link with the library of $other" \
-        sh -c "! $(mak smp-$m GASNET_LD) mak-$m.o -o mixed $(mak smp-$other GASNET_LIBS)"
+        sh -c "! $(mak smp-$m GASNET_LD) mak-$m.o -o mixed $(mak smp-$other GASNET_LIBS) 2>mixed.err &&
+               grep -qi 'undefined reference.*aq_start_client_compiled_for_${m}_' mixed.err"
 done
 check "it runs: gasnetrun_smp -n 3" right 3 "$tree/bin/gasnetrun_smp" -n 3 ./mak-seq
 check "it runs: gasnetrun_smp.pl -n 3" right 3 "$tree/bin/gasnetrun_smp.pl" -n 3 ./mak-seq
