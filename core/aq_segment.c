@@ -535,6 +535,19 @@ static uintptr_t aq_segment_look_up(const char *call, gex_TM_t tm, gex_Rank_t ra
     return bound.size;
 }
 
+static void aq_segment_check_look_up(gex_Flags_t flags)
+{
+#if GASNET_DEBUG
+    if ((flags & GEX_FLAG_IMMEDIATE) == 0)
+        aq_thread_check_main("gex_EP_QueryBoundSegmentNB without GEX_FLAG_IMMEDIATE");
+    if ((flags & ~GEX_FLAG_IMMEDIATE) != 0)
+        aq_fatal("gex_EP_QueryBoundSegmentNB: flags are 0x%x; they must be 0 or GEX_FLAG_IMMEDIATE",
+                 (unsigned)flags);
+#else
+    (void)flags;
+#endif
+}
+
 gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owneraddr_p,
                                        void **localaddr_p, uintptr_t *size_p, gex_Flags_t flags)
 {
@@ -543,15 +556,7 @@ gex_Event_t gex_EP_QueryBoundSegmentNB(gex_TM_t tm, gex_Rank_t rank, void **owne
     const uintptr_t size =
         aq_segment_look_up("gex_EP_QueryBoundSegmentNB", tm, rank, &owner, &local);
 
-#if GASNET_DEBUG
-    if ((flags & GEX_FLAG_IMMEDIATE) == 0)
-        aq_thread_check_main("gex_EP_QueryBoundSegmentNB without GEX_FLAG_IMMEDIATE");
-    if ((flags & ~GEX_FLAG_IMMEDIATE) != 0)
-        aq_fatal("gex_EP_QueryBoundSegmentNB: flags are 0x%x; they must be 0 or GEX_FLAG_IMMEDIATE",
-                 (unsigned)flags);
-#else
-    (void)flags; /* with or without IMMEDIATE: it never communicates */
-#endif
+    aq_segment_check_look_up(flags); /* with or without IMMEDIATE: it never communicates */
     if (owneraddr_p != NULL)
         *owneraddr_p = owner;
     if (localaddr_p != NULL)

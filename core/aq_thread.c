@@ -150,3 +150,7 @@ void aq_thread_check_main(const char *call)
         aq_fatal("%s called by a thread that holds %u HSL%s; release before communicating", call,
                  (unsigned)self->hsls_locked, self->hsls_locked == 1 ? "" : "s");
 }
+void aq_check_main(const char *call)
+{
+    aq_thread_check_main(call);
+}

@@ -172,13 +172,9 @@ static void aq_event_await(gex_Event_t event)
 
 void aq_event_wait(gex_Event_t event)
 {
-    AQ_EVENT_CHECK_MAIN("gex_Event_Wait");
-#if GASNET_DEBUG
-    if (event == GEX_EVENT_INVALID)
-        return;
-#endif
     const uint64_t began = aq_trace_begin(AQ_TRACE_EVENT_WAIT);
 
+    AQ_EVENT_CHECK_MAIN("gex_Event_Wait");
     AQ_EVENT_CHECK("gex_Event_Wait", event);
     aq_event_await(event);
     if (aq_event_cell(event) == AQ_CELL_ROOT)

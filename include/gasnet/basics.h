@@ -111,13 +111,17 @@
 AQ_BEGIN_DECLS
 AQ_PUBLIC void aq_check_started(const char *call);
 AQ_PUBLIC void aq_check_handle(const char *call, const char *what, const void *handle);
+/* Ends the job in a handler, under an HSL and between a Prepare and its Commit. */
+AQ_PUBLIC void aq_check_main(const char *call);
 AQ_END_DECLS
 #if GASNET_DEBUG
 #define AQ_CHECK_STARTED()            aq_check_started(__func__)
 #define AQ_CHECK_HANDLE(what, handle) aq_check_handle(__func__, what, (const void *)(handle))
+#define AQ_CHECK_MAIN()               aq_check_main(__func__)
 #else
 #define AQ_CHECK_STARTED()            ((void)0)
 #define AQ_CHECK_HANDLE(what, handle) ((void)0)
+#define AQ_CHECK_MAIN()               ((void)0)
 #endif
 
 /* --- fences: the only ordering the inline fast paths need --- */

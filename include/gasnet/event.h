@@ -28,13 +28,9 @@ static inline AQ_UNUSED AQ_MUST_USE int gex_Event_Test(gex_Event_t event)
 /** gex_Event_Wait - poll until event is complete; a root is then retired with its leaves. */
 static inline AQ_UNUSED void gex_Event_Wait(gex_Event_t event)
 {
-    AQ_CHECK_STARTED();
-#if GASNET_DEBUG
-    aq_event_wait(event); /* checks the context of every wait */
-#else
+    AQ_CHECK_MAIN();
     if (AQ_UNLIKELY(event != GEX_EVENT_INVALID))
         aq_event_wait(event);
-#endif
 }
 
 /**

@@ -29,15 +29,11 @@ char *mp_group_name = (char *)"";
 /* Returns the rank in the job, or in MPI_COMM_WORLD where there is no job but MPI. */
 static int own_rank(void)
 {
-    int is_up = 0, is_down = 0, me = 0;
+    int is_up = 0, is_down = 0;
 
-    if (aq_armci.started)
-        return aq_armci.me;
     MPI_Initialized(&is_up);
     MPI_Finalized(&is_down);
-    if (is_up && !is_down)
-        MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    return me;
+    return aq_armci.started || (is_up && !is_down) ? armci_msg_me() : 0;
 }
 
 void aq_armci_fatal(const char *format, ...)
