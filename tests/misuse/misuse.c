@@ -587,7 +587,8 @@ int main(int argc, char **argv)
         stand_by();
     run(cases, sizeof(cases) / sizeof(cases[0]), name);
     run(misuse_am_cases, misuse_am_count, name);
-    for (i = 0; i < 20; i++) { /* what was sent is handled, here or there */
+    wait_for_peer(5);
+    for (i = 0; i < 20; i++) { /* what a handler has sent is handled too */
         usleep(1000);
         gasnet_AMPoll();
     }

@@ -5,6 +5,8 @@
  */
 #include "misuse_main.h"
 
+#include <unistd.h>
+
 /* ---- handlers that break a rule ---- */
 
 static void h_plain(gex_Token_t token)
@@ -110,6 +112,31 @@ static void h_asks_late(gex_Token_t token)
     (void)gex_Token_Info(saved, &info, GEX_TI_ALL);
 }
 
+/* The handlers of wait_for_peer(), which break no rule. */
+static volatile int echoed;
+
+static void h_echoes(gex_Token_t token)
+{
+    gex_AM_ReplyShort0(token, H_ECHOED, 0);
+}
+
+static void h_echoed(gex_Token_t token)
+{
+    (void)token;
+    echoed = 1;
+}
+
+/* Returns when the peer has answered, which has handled what was sent to it before, or after so many
+ * seconds. */
+void wait_for_peer(int seconds)
+{
+    ask(H_ECHOES);
+    for (int turns = 0; !echoed && turns < 1000 * seconds; turns++) {
+        gasnet_AMPoll();
+        usleep(1000);
+    }
+}
+
 #define ROW(INDEX, FN, FLAGS, NARGS)                    \
     {                                                   \
         INDEX, (gex_AM_Fn_t)FN, FLAGS, NARGS, NULL, #FN \
@@ -134,6 +161,8 @@ gex_AM_Entry_t misuse_table[] = {
     ROW(H_KEEPS_TOKEN, h_keeps_token, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_REPLIES_LATE, h_replies_late, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
     ROW(H_ASKS_LATE, h_asks_late, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_ECHOES, h_echoes, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
+    ROW(H_ECHOED, h_echoed, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0),
     ROW(199, h_asks, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0),
 };
 const size_t misuse_table_len = sizeof(misuse_table) / sizeof(misuse_table[0]);

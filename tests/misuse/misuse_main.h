@@ -28,6 +28,8 @@ enum {
     H_ASKS_LATE,
     H_WAITS,
     H_LOOKS_UP,
+    H_ECHOES,
+    H_ECHOED,
     H_NOBODY = 250,
     SEGMENT = 65536
 };
@@ -48,5 +50,6 @@ extern const size_t misuse_am_count;
 gex_Rank_t peer(void);
 char *peer_base(void);
 void ask(gex_AM_Index_t handler);
+void wait_for_peer(int seconds);
 
 #endif
