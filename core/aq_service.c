@@ -36,7 +36,8 @@
 
 #define AQ_SERVICE_MIN_BACKOFF_NS 50000u /* between two tests whether client threads still poll */
 #define AQ_SERVICE_MAX_BACKOFF_NS 500000u
-#define AQ_SERVICE_SLEEP_NS       1000000000 /* longest sleep; the wakeup count ends it */
+#define AQ_SERVICE_MIN_SLEEP_NS   UINT64_C(1000000000) /* the wakeup count ends a sleep */
+#define AQ_SERVICE_MAX_SLEEP_NS   UINT64_C(8000000000)
 
 atomic_bool aq_service_watches AQ_JOB_STATE;
 atomic_uint aq_service_polls AQ_JOB_STATE;
@@ -119,20 +120,24 @@ static void aq_service_stand_back(void)
     }
 }
 
-/* Returns once they do. */
+/* Returns once they do. Sleeps grow as long as nothing comes: each wake-up costs an idle machine
+ * energy, and a slow one processor time. */
 static void aq_service_serve(void)
 {
     struct aq_service_look last = aq_service_look_now();
+    uint64_t sleep_ns = AQ_SERVICE_MIN_SLEEP_NS;
 
     do {
         const uint32_t wakeup = aq_wait_prepare(false);
 
         /* what arrived before the announcement woke no thread: poll once more */
-        if (aq_poll_service() == 0)
-            aq_wait_sleep(wakeup, AQ_SERVICE_SLEEP_NS);
+        if (aq_poll_service() == 0) {
+            aq_wait_sleep(wakeup, sleep_ns);
+            sleep_ns = MIN(2 * sleep_ns, AQ_SERVICE_MAX_SLEEP_NS);
+        }
         aq_job.local->sleep_cancel(false);
         while (aq_poll_service() != 0)
-            continue;
+            sleep_ns = AQ_SERVICE_MIN_SLEEP_NS;
     } while (!aq_service_client_waits(&last) && aq_service_goes_on());
 }
 
