@@ -67,6 +67,20 @@ void aq_armci_choose_start(void)
     aq_armci_counters[AQ_ARMCI_COUNT_run_ns] = (unsigned long)run_ns;
 }
 
+bool aq_armci_by_messages(const struct aq_armci_section *section, int proc)
+{
+    if (aq_armci_is_local(&aq_armci.peers[proc]))
+        return false;
+    if (aq_armci_protocol.put != AQ_ARMCI_WAY_AUTO)
+        return aq_armci_protocol.put == AQ_ARMCI_WAY_EAGER;
+    if (section->levels > 0 && aq_armci_protocol.strided != AQ_ARMCI_STRIDED_AUTO)
+        return false;
+    /* a window as fast as memory needs no part of the target, which may compute */
+    if (aq_armci.must_poll && run_ns != 0 && run_ns <= QUICK_NS)
+        return false;
+    return section->bytes * section->runs <= aq_armci_protocol.eager;
+}
+
 bool aq_armci_by_segments(const struct aq_armci_section *section, bool is_put)
 {
     if (aq_armci_protocol.strided != AQ_ARMCI_STRIDED_AUTO)

@@ -1,5 +1,6 @@
 /*
- * armci_choose.h - the choice between a section in messages, packed, and its runs one by one.
+ * armci_choose.h - the choice of a protocol: short puts as messages; a section packed, or its runs
+ * one by one.
  *
  * Threads   the program's
  *
@@ -15,6 +16,9 @@ struct aq_armci_section;
 /* Measures what the choice depends on. All ranks of the job are in this call, or go on to one that
  * serves others. */
 void aq_armci_choose_start(void);
+
+/* Returns true if a blocking put of the section goes in messages (armci_stream.h). */
+bool aq_armci_by_messages(const struct aq_armci_section *section, int proc);
 
 /* Returns true if the section, between ranks that share no memory, goes run by run. */
 bool aq_armci_by_segments(const struct aq_armci_section *section, bool is_put);

@@ -67,9 +67,8 @@ void aq_armci_wait_all(int proc)
 
     aq_armci_wait_puts(proc);
     aq_armci_wait_chunks(proc);
-    /* acquire: pairs with the release in aq_armci_on_acc_done() */
-    GASNET_BLOCKUNTIL(atomic_load_explicit(&peer->acc_done, memory_order_acquire)
-                      == peer->acc_sent);
+    /* acquire: pairs with the release in aq_armci_on_stream_done() */
+    GASNET_BLOCKUNTIL(atomic_load_explicit(&peer->done, memory_order_acquire) == peer->sent);
     mark_clean(proc);
 }
 

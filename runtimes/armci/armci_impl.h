@@ -80,8 +80,11 @@ struct aq_armci_peer {
     struct aq_armci_control *control; /* NULL: the peer's memory is not mapped */
     gex_Event_t put;                  /* of a blocking put that may not have arrived */
     void *put_owned;                  /* memory that it uses; freed with the event */
-    uint32_t acc_sent;                /* accumulate messages sent */
-    _Atomic uint32_t acc_done;        /* accumulate messages acknowledged */
+    uint32_t sent;                    /* messages of armci_stream.c to the peer */
+    _Atomic uint32_t done;            /* those that the peer has applied */
+    gex_HSL_t arriving;               /* protects next and early */
+    uint32_t next;                    /* number of the peer's message that is applied next */
+    struct aq_armci_early *early;     /* its messages that have come before their turn */
     bool dirty;                       /* the rank is in aq_armci.dirty */
     int64_t notify_sent;
     int64_t notify_waited;
@@ -116,8 +119,12 @@ void aq_armci_check_proc(const char *call, int proc);
 /* The same, and for an address that is NULL: for calls that return a value and no code. */
 void aq_armci_check_target(const char *call, const void *remote, int proc);
 
-/* True if the job runs over MPI, or will when it starts. */
-bool aq_armci_is_over_mpi(void);
+/* True if the job runs over that conduit, or will when it starts. */
+bool aq_armci_is_over(const char *conduit);
+static inline bool aq_armci_is_over_mpi(void)
+{
+    return aq_armci_is_over("mpi");
+}
 
 /* Sets an environment variable, unless the user has, until the job ends: a later start may be over
  * another conduit. */
@@ -202,8 +209,8 @@ void aq_armci_mark(int proc);
 /* Stores the event of a blocking put, for the next operation on proc, and memory that the put uses
  * until it is complete. */
 void aq_armci_keep_put(int proc, gex_Event_t event, void *owned);
-/* wait_puts: waits until earlier blocking puts to proc have arrived. wait_all: also for accumulates
- * and chunks. */
+/* wait_puts: waits until earlier blocking puts to proc have arrived. wait_all: also for messages
+ * (armci_stream.h) and chunks. */
 void aq_armci_wait_puts(int proc);
 void aq_armci_wait_all(int proc);
 
@@ -358,8 +365,8 @@ void aq_armci_add(int type, void *dst, const void *src, size_t n, const void *sc
 /* --- handlers: the table is in armci_job.c --- */
 
 enum {
-    AQ_ARMCI_HANDLE_ACC = 200,
-    AQ_ARMCI_HANDLE_ACC_DONE,
+    AQ_ARMCI_HANDLE_STREAM = 200,
+    AQ_ARMCI_HANDLE_STREAM_DONE,
     AQ_ARMCI_HANDLE_LOCK,
     AQ_ARMCI_HANDLE_LOCK_REPLY,
     AQ_ARMCI_HANDLE_UNLOCK,
@@ -373,8 +380,8 @@ enum {
     AQ_ARMCI_HANDLE_CHECK_REPLY,
 };
 
-void aq_armci_on_acc(gex_Token_t token, void *payload, size_t bytes);
-void aq_armci_on_acc_done(gex_Token_t token);
+void aq_armci_on_stream(gex_Token_t token, void *payload, size_t bytes);
+void aq_armci_on_stream_done(gex_Token_t token, gex_AM_Arg_t applied);
 void aq_armci_on_lock(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low, gex_AM_Arg_t mutex,
                       gex_AM_Arg_t try_only);
 void aq_armci_on_lock_reply(gex_Token_t token, gex_AM_Arg_t state);

@@ -114,11 +114,11 @@ int dassertp_fail(const char *cond, const char *file, const char *func, unsigned
 
 /* --- start --- */
 
-bool aq_armci_is_over_mpi(void)
+bool aq_armci_is_over(const char *conduit)
 {
-    const char *conduit = aqueduct_job_conduit();
+    const char *name = aqueduct_job_conduit();
 
-    return conduit != NULL && strcmp(conduit, "mpi") == 0;
+    return name != NULL && strcmp(name, conduit) == 0;
 }
 
 /* The variables that aq_armci_set_default() has set: constants. */
@@ -203,9 +203,10 @@ static void register_handlers(gex_EP_t ep)
         MEDIUM_REQUEST = GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST
     };
     gex_AM_Entry_t table[] = {
-        { AQ_ARMCI_HANDLE_ACC, (gex_AM_Fn_t)aq_armci_on_acc, MEDIUM_REQUEST, 0, NULL, "acc" },
-        { AQ_ARMCI_HANDLE_ACC_DONE, (gex_AM_Fn_t)aq_armci_on_acc_done, SHORT_REPLY, 0, NULL,
-          "acc_done" },
+        { AQ_ARMCI_HANDLE_STREAM, (gex_AM_Fn_t)aq_armci_on_stream, MEDIUM_REQUEST, 0, NULL,
+          "stream" },
+        { AQ_ARMCI_HANDLE_STREAM_DONE, (gex_AM_Fn_t)aq_armci_on_stream_done, SHORT_REPLY, 1, NULL,
+          "stream_done" },
         { AQ_ARMCI_HANDLE_LOCK, (gex_AM_Fn_t)aq_armci_on_lock, SHORT_REQUEST, 4, NULL, "lock" },
         { AQ_ARMCI_HANDLE_LOCK_REPLY, (gex_AM_Fn_t)aq_armci_on_lock_reply, SHORT_REPLY, 1, NULL,
           "lock_reply" },
@@ -251,6 +252,7 @@ static void find_peers(void)
         peer->control = mapped;
         peer->size = size;
         peer->put = GEX_EVENT_INVALID;
+        gex_HSL_Init(&peer->arriving);
     }
 }
 
@@ -429,6 +431,8 @@ static void end_job(void)
     if (!aqueduct_job_can_end())
         return;
     aq_armci_local_park();
+    for (int p = 0; p < aq_armci.nproc; p++)
+        gex_HSL_Destroy(&aq_armci.peers[p].arriving);
     if (aqueduct_job_end() != GASNET_OK)
         aq_armci_fatal("Aqueduct does not end");
     aq_armci_heap_destroy(aq_armci.heap);

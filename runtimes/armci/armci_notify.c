@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_impl.h"
+#include "armci_stream.h"
 
 int parmci_notify(int proc)
 {
@@ -14,7 +15,7 @@ int parmci_notify(int proc)
         offsetof(struct aq_armci_control, notified) + (size_t)aq_armci.me * sizeof(int64_t);
 
     aq_armci_check_proc("armci_notify", proc);
-    peer = aq_armci_order_after(proc);
+    peer = &aq_armci.peers[proc];
     peer->notify_sent++;
     aq_armci_serve();
     if (aq_armci_is_local(
@@ -22,8 +23,7 @@ int parmci_notify(int proc)
         atomic_store_explicit(&peer->control->notified[aq_armci.me], peer->notify_sent,
                               memory_order_release);
     else
-        gex_RMA_PutBlockingVal(aq_armci.tm, (gex_Rank_t)proc, peer->base + at,
-                               (gex_RMA_Value_t)peer->notify_sent, sizeof(int64_t), 0);
+        aq_armci_stream_word(proc, peer->base + at, &peer->notify_sent, sizeof(int64_t));
     return (int)peer->notify_sent;
 }
 AQ_ARMCI_TWIN_LOWER(armci_notify);

@@ -28,6 +28,10 @@ unsigned long aq_armci_counters[AQ_ARMCI_COUNT_END];
 
 /* --- settings --- */
 
+/* A longer put takes as long as a message of its size, without the copies. A network card puts
+ * short ones as quickly, without the target's processor. */
+#define EAGER_BYTES 32768
+
 static void finish_all(void);
 static void drop_buffers(void);
 
@@ -38,14 +42,15 @@ struct setting {
     size_t min, max;
 };
 
-enum { PUT, GET, STRIDED, AGGREGATE, STATS, BUFFERS, CHUNK, FIRST_CHUNK, SETTINGS };
+enum { PUT, GET, STRIDED, AGGREGATE, STATS, EAGER, BUFFERS, CHUNK, FIRST_CHUNK, SETTINGS };
 
 static const struct setting settings[SETTINGS] = {
-    [PUT] = { "AQ_ARMCI_PUT", { "auto", "direct", "buffered" }, 0, 0 },
+    [PUT] = { "AQ_ARMCI_PUT", { "auto", "direct", "buffered", "eager" }, 0, 0 },
     [GET] = { "AQ_ARMCI_GET", { "auto", "direct", "buffered", "assisted" }, 0, 0 },
     [STRIDED] = { "AQ_ARMCI_STRIDED", { "auto", "packed", "segments" }, 0, 0 },
     [AGGREGATE] = { "AQ_ARMCI_AGGREGATE", { "vector", "single" }, 0, 0 },
     [STATS] = { "AQ_ARMCI_STATS", { "0", "1" }, 0, 0 },
+    [EAGER] = { "AQ_ARMCI_EAGER", { NULL }, 0, (size_t)1 << 30 },
     [BUFFERS] = { "AQ_ARMCI_BUFFERS", { NULL }, 1, AQ_ARMCI_MAX_BUFFERS },
     [CHUNK] = { "AQ_ARMCI_CHUNK", { NULL }, 64, (size_t)1 << 30 },
     [FIRST_CHUNK] = { "AQ_ARMCI_FIRST_CHUNK", { NULL }, 1, (size_t)1 << 30 },
@@ -82,6 +87,9 @@ static void apply(int which, long value)
     case GET:
         p->get = (enum aq_armci_way_of)value;
         break;
+    case EAGER:
+        p->eager = (size_t)value;
+        break;
     case STRIDED:
         p->strided = (enum aq_armci_strided)value;
         break;
@@ -116,6 +124,7 @@ void aq_armci_protocol_start(void)
     aq_armci_protocol = (struct aq_armci_protocol){
         .aggregate = true, .buffers = 4, .chunk = 65536, .first = 16384
     };
+    aq_armci_protocol.eager = aq_armci_is_over("ibv") ? 0 : EAGER_BYTES;
     for (int i = 0; i < SETTINGS; i++) {
         const char *value = gasnet_getenv(settings[i].name);
 

@@ -18,7 +18,9 @@ enum aq_armci_way_of {
     AQ_ARMCI_WAY_AUTO,
     AQ_ARMCI_WAY_DIRECT,   /* one put or get, from or to the program's memory */
     AQ_ARMCI_WAY_BUFFERED, /* chunk by chunk through buffers of the segment */
-    AQ_ARMCI_WAY_ASSISTED, /* gets only: the target's service thread puts the chunks */
+    AQ_ARMCI_WAY_EAGER,    /* puts, of sections too: messages (armci_stream.h) */
+    AQ_ARMCI_WAY_ASSISTED =
+        AQ_ARMCI_WAY_EAGER, /* gets: the target's service thread puts the chunks */
 };
 
 /* AQ_ARMCI_STRIDED: the protocol of a section. */
@@ -35,6 +37,7 @@ struct aq_armci_protocol {
     enum aq_armci_strided strided;
     bool aggregate; /* AQ_ARMCI_AGGREGATE: operations of an aggregate handle go as one transfer */
     bool stats;     /* AQ_ARMCI_STATS: the counters are printed at the end */
+    size_t eager;   /* AQ_ARMCI_EAGER: bytes that a blocking put sends as a message at most */
     int buffers;    /* AQ_ARMCI_BUFFERS */
     size_t chunk;   /* AQ_ARMCI_CHUNK: bytes of a buffer */
     size_t first;   /* AQ_ARMCI_FIRST_CHUNK: bytes of the first chunk; the next ones double */
@@ -46,6 +49,8 @@ extern struct aq_armci_protocol aq_armci_protocol;
     X(put_direct) /* contiguous puts by protocol */                    \
     X(put_buffered)                                                    \
     X(put_chunks) /* of the buffered ones */                           \
+    X(put_eager)  /* blocking puts, of sections too, that went as */   \
+    X(put_messages)                                                    \
     X(get_direct)                                                      \
     X(get_buffered)                                                    \
     X(get_assisted)                                                    \

@@ -1,19 +1,29 @@
 /*
  * armci_put.c - contiguous and strided put, with flag or without, and values.
  *
- * A blocking put to a rank without shared memory returns when its source may be reused. The event
- * of the put stays in struct aq_armci_peer, and the next operation on that rank waits for it. A put
- * to mapped memory is a copy.
+ * A blocking put to a rank without shared memory returns when its source may be reused. A short one
+ * is a message, and later messages follow it. The event of another stays in struct aq_armci_peer,
+ * and the next operation on that rank waits for it. A put to mapped memory is a copy.
  *
  * Threads   the program's
- * Order     aq_armci_order_after(): operations on one target take effect in the order of the calls
+ * Order     aq_armci_order_after(), aq_armci_stream_after(): operations on one target take effect
+ *           in the order of the calls
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_choose.h"
 #include "armci_impl.h"
+#include "armci_stream.h"
 
 #include <string.h>
+
+static void put_message(const struct aq_armci_section *section, int proc)
+{
+    aq_armci_stream_after(proc);
+    aq_armci_check_section(section, section->dst, section->dst_stride, proc);
+    AQ_ARMCI_COUNT(put_eager, 1);
+    aq_armci_stream_section(AQ_ARMCI_STORE, NULL, section, proc);
+}
 
 static void put_run(const struct aq_armci_section *section, int proc)
 {
@@ -74,7 +84,9 @@ static gex_Event_t start_section(const struct aq_armci_section *section, int pro
 int aq_armci_put_section(const struct aq_armci_section *section, int proc)
 {
     aq_armci_tick();
-    if (section->levels == 0)
+    if (aq_armci_by_messages(section, proc))
+        put_message(section, proc);
+    else if (section->levels == 0)
         put_run(section, proc);
     else
         aq_armci_keep_put(proc, start_section(section, proc, true), NULL);
@@ -194,13 +206,11 @@ AQ_ARMCI_TWIN(NbPutS);
 
 static void put_flag(const char *call, int *flag, int value, int proc)
 {
-    struct aq_armci_peer *peer = aq_armci_order_after(proc);
-
     aq_armci_check_range(call, flag, sizeof(*flag), proc);
-    if (aq_armci_is_local(peer)) /* release: a rank that reads the flag reads the data */
-        __atomic_store_n(flag, value, __ATOMIC_RELEASE);
+    if (aq_armci_is_local(&aq_armci.peers[proc]))
+        __atomic_store_n(flag, value, __ATOMIC_RELEASE); /* who reads the flag reads the data */
     else
-        gex_RMA_PutBlocking(aq_armci.tm, (gex_Rank_t)proc, flag, &value, sizeof(value), 0);
+        aq_armci_stream_word(proc, flag, &value, sizeof(value));
 }
 
 static int put_with_flag(const char *call, void *src_ptr, int src_stride_arr[], void *dst_ptr,

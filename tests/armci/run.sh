@@ -53,6 +53,10 @@ ends()
     esac && grep -q "$3" "$work/run"
 }
 
+case $MPICC in
+*mpich*) over_tcp='MPIR_CVAR_NOLOCAL=1' ;;
+*) over_tcp='OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self' ;;
+esac
 check "heap builds" cc -O1 -g -Wall -Wextra -Werror -D_GNU_SOURCE -I"$AQ_SRC/runtimes/armci" \
     heap.c "$AQ_SRC/runtimes/armci/armci_heap.c" -o heap
 check "heap" ./heap
@@ -97,6 +101,17 @@ for conduit in udp mpi; do
     check "aggregates one by one, $conduit" right $conduit 3 \
         env AQ_ARMCI_AGGREGATE=single ./protocols
 done
+builds order
+check "order, 3 ranks, smp" right smp 3 ./order
+for conduit in udp mpi; do
+    check "order, 3 ranks, $conduit" right $conduit 3 env $over_tcp ./order used put_eager put_direct
+    check "order, long messages, $conduit" right $conduit 3 \
+        env AQ_ARMCI_PUT=eager ./order used put_messages acc_messages
+    check "order, no messages, $conduit" right $conduit 2 ./order AQ_ARMCI_EAGER=0 used put_direct
+done
+check "order, 3 ranks, mpi, with threads" right mpi 3 ./order threads used put_eager
+check "order, 3 ranks, udp that loses and reorders" \
+    right udp 3 env AQ_UDP_FAULTS=drop=2%,reorder=5%,seed=5 ./order used put_eager
 builds offsets
 # Each of two ranks allocates 4.5 GiB, of which hardly a page is used. What a lone rank may have, two share.
 largest=$("$tree/bin/aq-info" | sed -n 's/^ *segment of a lone rank *\([0-9]*\) bytes.*/\1/p' | head -n 1)
@@ -118,10 +133,6 @@ done
 offsets udp "displacements of more than 2^31 bytes, packed, udp" AQ_ARMCI_STRIDED=packed
 builds outside
 # long messages over TCP need calls of their sender
-case $MPICC in
-*mpich*) over_tcp='MPIR_CVAR_NOLOCAL=1' ;;
-*) over_tcp='OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self' ;;
-esac
 for conduit in smp udp mpi; do
     check "messages of the program while ranks wait, $conduit" right $conduit 2 env $over_tcp ./outside
 done

@@ -68,7 +68,7 @@ ends()
     [ $status = "$2" ] && grep -q "$3" "$work/run" && ! grep -q -E 'Sanitizer|runtime error' "$work/run"
 }
 
-for program in transfers handles memory sync messages programs accumulate protocols procedures locks parts edges twins remains turns ends; do
+for program in transfers handles memory sync messages programs accumulate protocols order procedures locks parts edges twins remains turns ends; do
     check "$program builds" builds $program
 done
 heap_builds()
@@ -90,6 +90,10 @@ done
 for program in sync handles; do
     check "$program with threads, mpi" clean mpi 2 $program threads
 done
+export AQ_UDP_FAULTS=drop=2%,reorder=5%,seed=5
+check "order, udp that loses and reorders" clean udp 2 order used put_eager
+unset AQ_UDP_FAULTS
+check "order, mpi" clean mpi 3 order threads AQ_ARMCI_PUT=eager used put_messages
 check "locks" clean smp 3 locks short
 shared=2
 check "messages, 4 ranks on 2 hosts in name, udp" clean udp 4 messages

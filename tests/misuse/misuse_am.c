@@ -126,8 +126,8 @@ static void h_echoed(gex_Token_t token)
     echoed = 1;
 }
 
-/* Returns when the peer has answered, which has handled what was sent to it before, or after so many
- * seconds. */
+/* Returns when the peer has answered, which has handled what was sent to it before, or after so
+ * many seconds. */
 void wait_for_peer(int seconds)
 {
     ask(H_ECHOES);

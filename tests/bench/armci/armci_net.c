@@ -39,6 +39,15 @@ static void put_bytes(void *state, long iters)
     (void)state;
 }
 
+/* As programs put: nothing is waited for but the last arrival. */
+static void puts_in_a_row(void *state, long iters)
+{
+    for (long i = 0; i < iters; i++)
+        ARMCI_Put(local, remote, bytes, 1);
+    ARMCI_Fence(1);
+    (void)state;
+}
+
 /* A side that changes settings first: "NAME=VALUE NAME=VALUE". */
 struct forced {
     const char *settings;
@@ -76,6 +85,12 @@ static void choice_rows(void)
                 1.1);
         compare("put, automatic", bytes, put_bytes, "AQ_ARMCI_PUT=auto", "AQ_ARMCI_PUT=buffered",
                 1.1);
+        compare("put, automatic", bytes, put_bytes, "AQ_ARMCI_PUT=auto", "AQ_ARMCI_PUT=direct",
+                1.1);
+        compare("puts in a row, automatic", bytes, puts_in_a_row, "AQ_ARMCI_PUT=auto",
+                "AQ_ARMCI_PUT=direct", 1.1);
+        compare("puts in a row, automatic", bytes, puts_in_a_row, "AQ_ARMCI_PUT=auto",
+                "AQ_ARMCI_PUT=eager", 1.1);
     }
 }
 #endif
