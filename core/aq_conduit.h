@@ -270,6 +270,9 @@ struct aq_conduit_ops {
 
     /* --- transfers --- */
 
+    /* Returns true if puts and gets of this rank's and the peer's segments need no call by the
+     * peer. Asked only where caps has no AQ_CAP_ONE_SIDED. After attach. */
+    bool (*is_one_sided)(gex_Rank_t jobrank);
     /* Transfers that the inline path does not serve: to ranks that are not mapped, and of memory
      * outside the segment of the primordial endpoint (see aq_bound_contains()). Each fragment in
      * flight is counted by aq_op_begin(). A put of an operation that counts many may be deferred

@@ -93,6 +93,12 @@ uint64_t aq_nosup_wait_limit(uint64_t max_ns)
     return max_ns;
 }
 
+bool aq_nosup_is_one_sided(gex_Rank_t jobrank)
+{
+    (void)jobrank;
+    return false;
+}
+
 void aq_nosup_wait_look(gex_Rank_t peer)
 {
     (void)peer;
@@ -376,6 +382,7 @@ const struct aq_conduit_ops aq_conduit_none = {
     .wait_limit = aq_nosup_wait_limit,
     .wait_look = aq_nosup_wait_look,
     .may_notify = aq_nosup_may_notify,
+    .is_one_sided = aq_nosup_is_one_sided,
     .put = aq_nosup_put,
     .get = aq_nosup_get,
     .rma_batch_begin = aq_nosup_rma_batch_begin,

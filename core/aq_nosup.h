@@ -29,7 +29,8 @@ unsigned aq_nosup_poll(enum aq_poll_kind kind);  /* 0 */
 extern const atomic_uint_fast64_t aq_nosup_busy; /* 0 */
 void aq_nosup_peer_counts(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);
 void aq_nosup_wait_arm(void);
-uint64_t aq_nosup_wait_limit(uint64_t max_ns); /* max_ns */
+uint64_t aq_nosup_wait_limit(uint64_t max_ns);  /* max_ns */
+bool aq_nosup_is_one_sided(gex_Rank_t jobrank); /* false */
 void aq_nosup_wait_look(gex_Rank_t peer);
 bool aq_nosup_may_notify(void);                           /* true */
 struct aq_op *aq_nosup_rma_batch_begin(struct aq_op *op); /* NULL */

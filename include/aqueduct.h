@@ -109,6 +109,19 @@ static inline AQ_UNUSED const char *aqueduct_job_conduit(void)
 }
 
 /**
+ * aqueduct_is_one_sided - whether puts to a rank, and gets from it, complete without it.
+ * For a client that chooses between a put and a message of its own.
+ * jobrank  of the target
+ * Context  any, once the segments are attached and until the job ends
+ * Returns  1: transfers of the segments of gex_Segment_Attach() go through mapped memory, by the
+ *          network card, or by a window of MPI, while the target computes or sleeps. 0: a thread of
+ *          the target has to take part, be it the library's (GASNET_PROGRESS_THREAD); or there is
+ *          no such rank
+ * Test: tests/restart.
+ */
+AQ_PUBLIC int aqueduct_is_one_sided(gex_Rank_t jobrank);
+
+/**
  * aqueduct_progress - let threads that wait in the library move what the program has outside of it.
  * Messages of another library, of MPI for instance, may move only while a thread of their process
  * calls that library. A rank that waits here for a peer, which waits for such a message, would wait

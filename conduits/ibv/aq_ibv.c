@@ -304,6 +304,7 @@ const struct aq_conduit_ops aq_ibv_conduit = {
     .wait_limit = aq_ibv_wait_limit,
     .wait_look = aq_nosup_wait_look,
     .may_notify = aq_ibv_may_notify,
+    .is_one_sided = aq_nosup_is_one_sided,
     .put = aq_ibv_put,
     .get = aq_ibv_get,
     .rma_batch_begin = aq_ibv_rma_batch_begin,

@@ -347,6 +347,7 @@ const struct aq_conduit_ops aq_loop_conduit = {
     .wait_limit = aq_nosup_wait_limit,
     .wait_look = aq_nosup_wait_look,
     .may_notify = aq_nosup_may_notify,
+    .is_one_sided = aq_nosup_is_one_sided,
     .put = aq_ref_put,
     .get = aq_ref_get,
     .rma_batch_begin = aq_nosup_rma_batch_begin,

@@ -29,6 +29,7 @@
 #include "conduits/mpi/aq_mpi_coalesce.h"
 #include "conduits/mpi/aq_mpi_datagram.h"
 #include "conduits/mpi/aq_mpi_lock.h"
+#include "conduits/mpi/aq_mpi_path.h"
 #include "conduits/mpi/aq_mpi_rma.h"
 #include "conduits/mpi/aq_mpi_rndv.h"
 #include "conduits/mpi/aq_mpi_shutdown.h"
@@ -330,6 +331,13 @@ static uint64_t aq_mpi_wait_limit(uint64_t max_ns)
     return MIN(limit, max_ns);
 }
 
+static bool aq_mpi_is_one_sided(gex_Rank_t jobrank)
+{
+    const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
+
+    return paths->one_sided && aq_mpi_paths_say_window(paths->put, sizeof(uint64_t));
+}
+
 /* --- reports --- */
 
 /* Counts requests only: replies whose handlers have run are not counted. */
@@ -378,6 +386,7 @@ const struct aq_conduit_ops aq_mpi_conduit = {
     .wait_limit = aq_mpi_wait_limit,
     .wait_look = aq_mpi_wait_look,
     .may_notify = aq_nosup_may_notify,
+    .is_one_sided = aq_mpi_is_one_sided,
     .put = aq_mpi_put,
     .get = aq_mpi_get,
     .rma_batch_begin = aq_nosup_rma_batch_begin,

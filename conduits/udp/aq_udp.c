@@ -250,6 +250,7 @@ const struct aq_conduit_ops aq_udp_conduit = {
     .wait_limit = aq_udp_wait_limit,
     .wait_look = aq_udp_wait_look,
     .may_notify = aq_nosup_may_notify,
+    .is_one_sided = aq_nosup_is_one_sided,
     .put = aq_udp_put,
     .get = aq_udp_get,
     .rma_batch_begin = aq_nosup_rma_batch_begin,

@@ -170,11 +170,16 @@ static void do_discard(gex_Rank_t me, gex_Rank_t size)
     const gex_Rank_t next = (me + 1) % size;
     char *own = gex_Segment_QueryAddr(segment), value = (char)(1 + me), got = 0;
     const char *expected = getenv("TEST_DISCARD");
-    void *owner;
+    void *owner, *mapped;
     uintptr_t bytes;
     int rc;
 
-    CHECK(gex_Segment_QueryBound(tm, next, &owner, NULL, &bytes) == 0);
+    CHECK(gex_Segment_QueryBound(tm, next, &owner, &mapped, &bytes) == 0);
+    CHECK(aqueduct_is_one_sided(me) == 1 && aqueduct_is_one_sided(size) == 0);
+    if (mapped != NULL || strcmp(aqueduct_job_conduit(), "udp") == 0)
+        CHECK(aqueduct_is_one_sided(next) == (mapped != NULL));
+    else
+        CHECK(aqueduct_is_one_sided(next) >= 0 && aqueduct_is_one_sided(next) <= 1);
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0)); /* the ranks are done with what they did before */
     memset(own, 1, (FIRST + 1) * (size_t)GASNET_PAGESIZE);
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
