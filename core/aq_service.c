@@ -120,8 +120,18 @@ static void aq_service_stand_back(void)
     }
 }
 
-/* Returns once they do. Sleeps grow as long as nothing comes: each wake-up costs an idle machine
- * energy, and a slow one processor time. */
+/* Sleeps for so long at most. Returns the limit of the next sleep: they grow as long as none ends
+ * early. Each wake-up costs an idle machine energy, and a slow one processor time. */
+static uint64_t aq_service_sleep(uint32_t wakeup, uint64_t ns)
+{
+    const uint64_t began = aq_now_ns();
+
+    aq_wait_sleep(wakeup, ns);
+    return aq_now_ns() - began < ns ? AQ_SERVICE_MIN_SLEEP_NS
+                                    : MIN(2 * ns, AQ_SERVICE_MAX_SLEEP_NS);
+}
+
+/* Returns once they do. */
 static void aq_service_serve(void)
 {
     struct aq_service_look last = aq_service_look_now();
@@ -131,10 +141,8 @@ static void aq_service_serve(void)
         const uint32_t wakeup = aq_wait_prepare(false);
 
         /* what arrived before the announcement woke no thread: poll once more */
-        if (aq_poll_service() == 0) {
-            aq_wait_sleep(wakeup, sleep_ns);
-            sleep_ns = MIN(2 * sleep_ns, AQ_SERVICE_MAX_SLEEP_NS);
-        }
+        sleep_ns =
+            aq_poll_service() == 0 ? aq_service_sleep(wakeup, sleep_ns) : AQ_SERVICE_MIN_SLEEP_NS;
         aq_job.local->sleep_cancel(false);
         while (aq_poll_service() != 0)
             sleep_ns = AQ_SERVICE_MIN_SLEEP_NS;

@@ -46,7 +46,8 @@
 #include "core/aq_poll.h"
 #include "extended/aq_ref.h"
 
-#define AQ_IBV_POLL_NS 150u
+#define AQ_IBV_POLL_NS      150u
+#define AQ_IBV_MAX_SLEEP_NS UINT64_C(1000000000)
 
 static struct aq_ibv_net aq_ibv_net AQ_JOB_STATE;
 
@@ -204,10 +205,11 @@ static void aq_ibv_wait_arm(void)
     aq_ibv_progress_sleep(&aq_ibv_net);
 }
 
-/* Nothing wakes a thread when there is space for what firehose has to send. */
+/* Nothing wakes a thread when there is space for what firehose has to send, or when a peer has
+ * disconnected. */
 static uint64_t aq_ibv_wait_limit(uint64_t max_ns)
 {
-    return aq_fh_job != NULL && aq_fh_has_work(aq_fh_job) ? 0 : max_ns;
+    return aq_fh_job != NULL && aq_fh_has_work(aq_fh_job) ? 0 : MIN(max_ns, AQ_IBV_MAX_SLEEP_NS);
 }
 
 /* --- reports --- */

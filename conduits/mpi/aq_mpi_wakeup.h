@@ -38,7 +38,7 @@
 #include "gasnetex.h"
 
 #define AQ_MPI_AWAKE_NS    UINT64_C(50000000)
-#define AQ_MPI_ASLEEP_NS   UINT64_C(1000000000) /* as a service thread over other networks */
+#define AQ_MPI_ASLEEP_NS   UINT64_C(1000000000) /* what a lost datagram costs */
 #define AQ_MPI_ALIVE_NS    UINT64_C(8000000)
 #define AQ_MPI_AGAIN_NS    UINT64_C(1000000) /* twice as long each time, up to AQ_MPI_ALIVE_NS */
 #define AQ_MPI_AGAIN_TIMES 5u

@@ -190,14 +190,38 @@ static void aq_udp_wait_arm(void)
     aq_udp_flush_acks(aq_now_ns());
 }
 
-/* Returns how long a wait may last: until the next timer of any link, at most max_ns. */
-static uint64_t aq_udp_wait_limit(uint64_t max_ns)
+/* Until the next timer of any link, at most max_ns. */
+static uint64_t aq_udp_time_to_sleep(uint64_t max_ns)
 {
     const uint64_t now = aq_now_ns();
     const uint64_t due = atomic_load_explicit(&aq_udp.deadline, memory_order_relaxed);
     const uint64_t left = due > now + AQ_UDP_MIN_SLEEP_NS ? due - now : AQ_UDP_MIN_SLEEP_NS;
 
     return left < max_ns ? left : max_ns;
+}
+
+/* A client thread may send after a service thread has begun to sleep, and then compute: nobody else
+ * sends again what is lost. */
+static uint64_t aq_udp_wait_limit(uint64_t max_ns)
+{
+    const uint64_t limit = aq_udp_time_to_sleep(max_ns);
+
+    if (limit <= AQ_UDP_LONG_SLEEP_NS)
+        return limit;
+    /* relaxed with a fence, as in aq_udp_wake_long_sleeper(): either this thread sees the new
+     * deadline, or the thread that has set it sees this sleeper */
+    atomic_store_explicit(&aq_udp.sleeps_long, true, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+    return aq_udp_time_to_sleep(max_ns);
+}
+
+void aq_udp_wake_long_sleeper(void)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* see aq_udp_wait_limit() */
+    if (!atomic_load_explicit(&aq_udp.sleeps_long, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&aq_udp.sleeps_long, false, memory_order_relaxed);
+    aq_wait_wake();
 }
 
 /* --- reports --- */

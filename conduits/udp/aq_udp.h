@@ -166,6 +166,7 @@ struct aq_udp {
     uint32_t peer_count;
     aq_lock make_lock;
     atomic_uint_fast64_t deadline; /* earliest deadline of all links, ns */
+    atomic_bool sleeps_long;       /* a thread sleeps for longer than AQ_UDP_LONG_SLEEP_NS */
 
     aq_lock dirty_lock;
     struct aq_udp_peer *_Atomic dirty;
@@ -249,6 +250,12 @@ bool aq_udp_peer_is_same_host(const struct aq_udp_peer *peer);
 /* Formats an address as "10.0.0.2:4711". */
 const char *aq_udp_address_text(const union aq_udp_address *address, char *buf, size_t size);
 
+/* The earliest deadline has become much earlier: wakes a thread that sleeps for long. */
+void aq_udp_wake_long_sleeper(void);
+
+/* A sleep that is no longer may end late, after a deadline that is set meanwhile. */
+#define AQ_UDP_LONG_SLEEP_NS UINT64_C(1000000000)
+
 static inline void aq_udp_note_deadline(uint64_t deadline)
 {
     uint64_t first = atomic_load_explicit(&aq_udp.deadline, memory_order_relaxed);
@@ -263,6 +270,8 @@ static inline void aq_udp_note_deadline(uint64_t deadline)
     if (deadline < first)
         atomic_store_explicit(&aq_udp.deadline, deadline, memory_order_relaxed);
 #endif
+    if (AQ_UNLIKELY(first > deadline && first - deadline > AQ_UDP_LONG_SLEEP_NS))
+        aq_udp_wake_long_sleeper();
 }
 
 /* --- active messages (aq_udp_am.c) --- */

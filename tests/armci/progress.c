@@ -1,6 +1,10 @@
 /*
  * progress.c - operations end while their target sleeps, computes, is in MPI or calls the library
  * only now and then; a job that idles costs nearly nothing.
+ *
+ * usage: progress [threads] [idle | lost]
+ *        idle: counts what an idle job costs, too. lost: only what comes late where the network
+ *        loses it
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <sys/resource.h>
@@ -14,6 +18,8 @@
 #define GAP       4e-4 /* seconds between two calls of a target that computes, or more: gap */
 #define MAX_GAP   1e-2 /* seconds */
 #define IDLE      10   /* seconds */
+#define REST      4    /* seconds, after which a service thread sleeps for as long again */
+#define RESENT    1.7  /* seconds in which words arrive that were lost */
 #define MAX_CPU   10e-3
 #define MAX_WAKES 50
 
@@ -144,15 +150,43 @@ static void idle(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* After a long rest of all threads each other rank puts one word, which the network may lose, and
+ * then makes no call: its service thread sends the word again. */
+static void senders_leave(void)
+{
+    const double start = (memset(base[me], 0, 64), ARMCI_Barrier(), sleep(REST), armci_timer());
+    int arrived = 0;
+
+    if (me != 0)
+        ARMCI_PutValueLong(me, words(0) + me, 0);
+    while (arrived < nproc - 1 && armci_timer() - start < 2 * RESENT) {
+        arrived = me == 0 ? 0 : -1;
+        for (int i = 1; i < nproc && me == 0; i++)
+            arrived += __atomic_load_n(&words(0)[i], __ATOMIC_ACQUIRE) == i;
+        usleep(1000);
+    }
+    if (me == 0) {
+        printf("%d words after %.2f s\n", arrived, armci_timer() - start);
+        CHECK(arrived == nproc - 1 && armci_timer() - start < RESENT, "%d words, %.2f s", arrived,
+              armci_timer() - start);
+    }
+    ARMCI_Barrier();
+}
+
 int main(int argc, char **argv)
 {
+    const char *last;
+
     test_start(&argc, &argv);
+    last = argv[argc - 1];
     ARMCI_Malloc(base, 64);
     ARMCI_Create_mutexes(1);
-    for (int how = 0; how < TARGETS; how++)
+    for (int how = 0; how < TARGETS && strcmp(last, "lost") != 0; how++)
         absent_target(how);
-    if (argc > 1 && strcmp(argv[argc - 1], "idle") == 0)
+    if (strcmp(last, "idle") == 0)
         idle();
+    if (strcmp(last, "lost") == 0)
+        senders_leave();
     ARMCI_Destroy_mutexes();
     ARMCI_Free(base[me]);
     return test_finish();
