@@ -2,7 +2,7 @@
  * armci_acc.c - accumulate: in mapped memory under the target's locks, elsewhere by messages.
  *
  * Promise   at return the source may be reused: its elements are added, or in messages. Fences wait
- *           for these. Accumulates have no order among each other
+ *           for these
  * Threads   the program's
  * Uses      armci_adder.h, armci_stream.h
  *

@@ -69,16 +69,17 @@ void aq_armci_choose_start(void)
 
 bool aq_armci_by_messages(const struct aq_armci_section *section, int proc)
 {
-    if (aq_armci_is_local(&aq_armci.peers[proc]))
+    const struct aq_armci_peer *peer = &aq_armci.peers[proc];
+
+    if (aq_armci_is_local(peer))
         return false;
-    if (aq_armci_protocol.put != AQ_ARMCI_WAY_AUTO)
-        return aq_armci_protocol.put == AQ_ARMCI_WAY_EAGER;
+    if (aq_armci_protocol.put != AQ_ARMCI_PUT_AUTO)
+        return aq_armci_protocol.put == AQ_ARMCI_PUT_EAGER;
     if (section->levels > 0 && aq_armci_protocol.strided != AQ_ARMCI_STRIDED_AUTO)
         return false;
-    /* a window as fast as memory needs no part of the target, which may compute */
-    if (aq_armci.must_poll && run_ns != 0 && run_ns <= QUICK_NS)
-        return false;
-    return section->bytes * section->runs <= aq_armci_protocol.eager;
+    /* a put that needs no thread of the target is as quick as a message, and arrives while the
+     * target computes */
+    return !peer->one_sided && section->bytes * section->runs <= aq_armci_protocol.eager;
 }
 
 bool aq_armci_by_segments(const struct aq_armci_section *section, bool is_put)

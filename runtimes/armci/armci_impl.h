@@ -5,13 +5,14 @@
  * Owns      aq_armci, the one object of the process; filled by ARMCI_Init, emptied by
  *           ARMCI_Finalize
  * Threads   one thread of the program at a time is in the library. Handlers run on it and on
- *           Aqueduct's service thread: data that they use are atomic or under a lock of
- *           armci_lock.h
+ *           Aqueduct's service thread: data that they use are atomic, or under a lock of
+ *           armci_lock.h or a handler-safe one
  * Addresses the program's remote address is the caller's mapping if the target shares memory with
  *           the caller, else the target's own address. gex_ calls take the target's own address:
  *           aq_armci_owner() converts
- * Order     blocking puts and accumulates return when their source may be reused. The next
- *           operation on the same target waits until they have arrived (aq_armci_order_after), so
+ * Order     blocking puts and accumulates return when their source may be reused. Short ones to
+ *           the same target follow each other in numbered messages (armci_stream.h). Any other
+ *           operation waits until what was sent before has arrived (aq_armci_order_after). So
  *           operations take effect in the order of their calls
  * Uses      gasnetex.h, gasnet_vis.h, gasnet_ratomic.h, MPI; no internal header
  *
@@ -78,6 +79,7 @@ struct aq_armci_peer {
     char *base;     /* the peer's segment, at the address that the caller uses */
     size_t size;
     struct aq_armci_control *control; /* NULL: the peer's memory is not mapped */
+    bool one_sided;                   /* puts need no thread of the peer */
     gex_Event_t put;                  /* of a blocking put that may not have arrived */
     void *put_owned;                  /* memory that it uses; freed with the event */
     uint32_t sent;                    /* messages of armci_stream.c to the peer */
@@ -119,12 +121,8 @@ void aq_armci_check_proc(const char *call, int proc);
 /* The same, and for an address that is NULL: for calls that return a value and no code. */
 void aq_armci_check_target(const char *call, const void *remote, int proc);
 
-/* True if the job runs over that conduit, or will when it starts. */
-bool aq_armci_is_over(const char *conduit);
-static inline bool aq_armci_is_over_mpi(void)
-{
-    return aq_armci_is_over("mpi");
-}
+/* True if the job runs over MPI, or will when it starts. */
+bool aq_armci_is_over_mpi(void);
 
 /* Sets an environment variable, unless the user has, until the job ends: a later start may be over
  * another conduit. */
@@ -353,6 +351,9 @@ int aq_armci_check_giov(const char *call, const armci_giov_t *darr, int len, int
 
 /* The blocking put of a section. Returns 0. */
 int aq_armci_put_section(const struct aq_armci_section *section, int proc);
+/* Puts one word, of 4 or 8 bytes, after the caller's earlier blocking operations on proc, whose
+ * memory is not mapped. dst: owner's address, checked. */
+void aq_armci_put_word(int proc, void *dst, const void *word, size_t bytes);
 
 /* --- adding (armci_add.c) --- */
 

@@ -114,11 +114,11 @@ int dassertp_fail(const char *cond, const char *file, const char *func, unsigned
 
 /* --- start --- */
 
-bool aq_armci_is_over(const char *conduit)
+bool aq_armci_is_over_mpi(void)
 {
-    const char *name = aqueduct_job_conduit();
+    const char *conduit = aqueduct_job_conduit();
 
-    return name != NULL && strcmp(name, conduit) == 0;
+    return conduit != NULL && strcmp(conduit, "mpi") == 0;
 }
 
 /* The variables that aq_armci_set_default() has set: constants. */
@@ -250,6 +250,7 @@ static void find_peers(void)
         peer->base = mapped != NULL ? mapped : owner;
         peer->delta = mapped != NULL ? (intptr_t)((uintptr_t)mapped - (uintptr_t)owner) : 0;
         peer->control = mapped;
+        peer->one_sided = aqueduct_is_one_sided((gex_Rank_t)p) != 0;
         peer->size = size;
         peer->put = GEX_EVENT_INVALID;
         gex_HSL_Init(&peer->arriving);

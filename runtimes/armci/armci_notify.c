@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_impl.h"
-#include "armci_stream.h"
 
 int parmci_notify(int proc)
 {
@@ -23,7 +22,7 @@ int parmci_notify(int proc)
         atomic_store_explicit(&peer->control->notified[aq_armci.me], peer->notify_sent,
                               memory_order_release);
     else
-        aq_armci_stream_word(proc, peer->base + at, &peer->notify_sent, sizeof(int64_t));
+        aq_armci_put_word(proc, peer->base + at, &peer->notify_sent, sizeof(int64_t));
     return (int)peer->notify_sent;
 }
 AQ_ARMCI_TWIN_LOWER(armci_notify);

@@ -28,8 +28,7 @@ unsigned long aq_armci_counters[AQ_ARMCI_COUNT_END];
 
 /* --- settings --- */
 
-/* A longer put takes as long as a message of its size, without the copies. A network card puts
- * short ones as quickly, without the target's processor. */
+/* A longer put takes as long as a message of its size, without the copies. */
 #define EAGER_BYTES 32768
 
 static void finish_all(void);
@@ -82,10 +81,10 @@ static void apply(int which, long value)
 
     switch (which) {
     case PUT:
-        p->put = (enum aq_armci_way_of)value;
+        p->put = (enum aq_armci_put)value;
         break;
     case GET:
-        p->get = (enum aq_armci_way_of)value;
+        p->get = (enum aq_armci_get)value;
         break;
     case EAGER:
         p->eager = (size_t)value;
@@ -122,9 +121,8 @@ void aq_armci_protocol_prepare(void)
 void aq_armci_protocol_start(void)
 {
     aq_armci_protocol = (struct aq_armci_protocol){
-        .aggregate = true, .buffers = 4, .chunk = 65536, .first = 16384
+        .aggregate = true, .eager = EAGER_BYTES, .buffers = 4, .chunk = 65536, .first = 16384
     };
-    aq_armci_protocol.eager = aq_armci_is_over("ibv") ? 0 : EAGER_BYTES;
     for (int i = 0; i < SETTINGS; i++) {
         const char *value = gasnet_getenv(settings[i].name);
 
@@ -288,7 +286,7 @@ static size_t chunk_after(size_t done, size_t bytes)
 
 bool aq_armci_put_chunks(int proc, void *owner, const void *src, size_t bytes)
 {
-    if (aq_armci_protocol.put != AQ_ARMCI_WAY_BUFFERED) {
+    if (aq_armci_protocol.put != AQ_ARMCI_PUT_BUFFERED) {
         AQ_ARMCI_COUNT(put_direct, 1);
         return false;
     }
@@ -370,11 +368,11 @@ static size_t longest_reply(int proc)
 
 bool aq_armci_get_chunks(int proc, void *dst, const void *owner, size_t bytes)
 {
-    const bool assisted = aq_armci_protocol.get == AQ_ARMCI_WAY_ASSISTED;
+    const bool assisted = aq_armci_protocol.get == AQ_ARMCI_GET_ASSISTED;
     const bool straight = assisted && is_in_segment(dst, bytes);
     const size_t max = assisted ? longest_reply(proc) : bytes;
 
-    if (!assisted && aq_armci_protocol.get != AQ_ARMCI_WAY_BUFFERED) {
+    if (!assisted && aq_armci_protocol.get != AQ_ARMCI_GET_BUFFERED) {
         AQ_ARMCI_COUNT(get_direct, 1);
         return false;
     }

@@ -13,14 +13,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* AQ_ARMCI_PUT, AQ_ARMCI_GET: the protocol of a contiguous transfer. */
-enum aq_armci_way_of {
-    AQ_ARMCI_WAY_AUTO,
-    AQ_ARMCI_WAY_DIRECT,   /* one put or get, from or to the program's memory */
-    AQ_ARMCI_WAY_BUFFERED, /* chunk by chunk through buffers of the segment */
-    AQ_ARMCI_WAY_EAGER,    /* puts, of sections too: messages (armci_stream.h) */
-    AQ_ARMCI_WAY_ASSISTED =
-        AQ_ARMCI_WAY_EAGER, /* gets: the target's service thread puts the chunks */
+/* AQ_ARMCI_PUT: the protocol of a contiguous put. */
+enum aq_armci_put {
+    AQ_ARMCI_PUT_AUTO,
+    AQ_ARMCI_PUT_DIRECT,   /* one put, from the program's memory */
+    AQ_ARMCI_PUT_BUFFERED, /* chunk by chunk through buffers of the segment */
+    AQ_ARMCI_PUT_EAGER,    /* blocking ones, of sections too: messages (armci_stream.h) */
+};
+
+/* AQ_ARMCI_GET: the protocol of a contiguous get. */
+enum aq_armci_get {
+    AQ_ARMCI_GET_AUTO,
+    AQ_ARMCI_GET_DIRECT,   /* one get, to the program's memory */
+    AQ_ARMCI_GET_BUFFERED, /* chunk by chunk through buffers of the segment */
+    AQ_ARMCI_GET_ASSISTED, /* the target's service thread puts the chunks */
 };
 
 /* AQ_ARMCI_STRIDED: the protocol of a section. */
@@ -33,7 +39,8 @@ enum aq_armci_strided {
 #define AQ_ARMCI_MAX_BUFFERS 16
 
 struct aq_armci_protocol {
-    enum aq_armci_way_of put, get;
+    enum aq_armci_put put;
+    enum aq_armci_get get;
     enum aq_armci_strided strided;
     bool aggregate; /* AQ_ARMCI_AGGREGATE: operations of an aggregate handle go as one transfer */
     bool stats;     /* AQ_ARMCI_STATS: the counters are printed at the end */

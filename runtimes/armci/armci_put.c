@@ -20,7 +20,6 @@
 static void put_message(const struct aq_armci_section *section, int proc)
 {
     aq_armci_stream_after(proc);
-    aq_armci_check_section(section, section->dst, section->dst_stride, proc);
     AQ_ARMCI_COUNT(put_eager, 1);
     aq_armci_stream_section(AQ_ARMCI_STORE, NULL, section, proc);
 }
@@ -84,12 +83,14 @@ static gex_Event_t start_section(const struct aq_armci_section *section, int pro
 int aq_armci_put_section(const struct aq_armci_section *section, int proc)
 {
     aq_armci_tick();
-    if (aq_armci_by_messages(section, proc))
+    if (aq_armci_by_messages(section, proc)) {
+        aq_armci_check_section(section, section->dst, section->dst_stride, proc);
         put_message(section, proc);
-    else if (section->levels == 0)
+    } else if (section->levels == 0) {
         put_run(section, proc);
-    else
+    } else {
         aq_armci_keep_put(proc, start_section(section, proc, true), NULL);
+    }
     return 0;
 }
 
@@ -97,7 +98,7 @@ static void put_run_nb(const struct aq_armci_section *section, int proc, armci_h
 {
     struct aq_armci_peer *peer = aq_armci_order_after(proc);
 
-    if (aq_armci_is_local(peer) || aq_armci_protocol.put == AQ_ARMCI_WAY_BUFFERED) {
+    if (aq_armci_is_local(peer) || aq_armci_protocol.put == AQ_ARMCI_PUT_BUFFERED) {
         put_run(section, proc); /* complete when the call returns */
         aq_armci_note_operation(handle);
         return;
@@ -204,13 +205,29 @@ AQ_ARMCI_TWIN(NbPutS);
 
 /* --- with a flag, which is written when all data have arrived at the target --- */
 
+void aq_armci_put_word(int proc, void *dst, const void *word, size_t bytes)
+{
+    const struct aq_armci_section section = { .call = "the put of a word",
+                                              .src = (void *)(uintptr_t)word,
+                                              .dst = dst,
+                                              .bytes = bytes,
+                                              .runs = 1 };
+
+    if (aq_armci_by_messages(&section, proc)) {
+        put_message(&section, proc);
+    } else {
+        aq_armci_order_after(proc);
+        gex_RMA_PutBlocking(aq_armci.tm, (gex_Rank_t)proc, dst, word, bytes, 0);
+    }
+}
+
 static void put_flag(const char *call, int *flag, int value, int proc)
 {
     aq_armci_check_range(call, flag, sizeof(*flag), proc);
     if (aq_armci_is_local(&aq_armci.peers[proc]))
         __atomic_store_n(flag, value, __ATOMIC_RELEASE); /* who reads the flag reads the data */
     else
-        aq_armci_stream_word(proc, flag, &value, sizeof(value));
+        aq_armci_put_word(proc, flag, &value, sizeof(value));
 }
 
 static int put_with_flag(const char *call, void *src_ptr, int src_stride_arr[], void *dst_ptr,

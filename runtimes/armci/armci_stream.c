@@ -185,16 +185,6 @@ void aq_armci_stream_section(int type, const void *scale, const struct aq_armci_
         left -= send_part(section, &head, &at, left, proc);
 }
 
-void aq_armci_stream_word(int proc, void *dst, const void *word, size_t bytes)
-{
-    const struct aq_armci_section section = {
-        .src = (void *)(uintptr_t)word, .dst = dst, .bytes = bytes, .runs = 1
-    };
-
-    aq_armci_stream_after(proc);
-    aq_armci_stream_section(AQ_ARMCI_STORE, NULL, &section, proc);
-}
-
 int aq_armci_stream_list(int type, const void *scale, const armci_giov_t *giov, int first, int proc)
 {
     const size_t bytes = (size_t)giov->bytes, each = bytes + sizeof(struct frag);

@@ -2,8 +2,9 @@
  * armci_stream.h - short puts and all accumulates to memory that is not mapped: messages, which the
  * target applies in the order of the calls.
  *
- * Promise   a call returns when its source may be reused, and waits for no earlier message. Fences,
- *           and all operations that are no messages, wait until the messages are applied
+ * Promise   a call returns when its source may be reused. It waits for earlier puts that are no
+ *           messages, not for messages. Fences, and all operations that are no messages, wait until
+ *           the messages are applied
  * Threads   the program's; the handlers run on it or on the service thread
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -33,7 +34,5 @@ void aq_armci_stream_section(int type, const void *scale, const struct aq_armci_
  * their number; 0: a segment is too long for a message. */
 int aq_armci_stream_list(int type, const void *scale, const armci_giov_t *giov, int first,
                          int proc);
-/* Puts one word, of 4 or 8 bytes, after what the caller has sent before. dst: owner's address. */
-void aq_armci_stream_word(int proc, void *dst, const void *word, size_t bytes);
 
 #endif

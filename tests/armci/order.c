@@ -2,8 +2,9 @@
  * order.c - blocking puts and accumulates of all sizes take effect at their target in the order of
  * the calls, whatever carries them.
  *
- * usage: order [threads] [SETTING=VALUE ...] [used COUNTER ...]
- *        settings of docs/armci.md; counters that must have counted
+ * usage: order [threads] [SETTING=VALUE ...] [quiet] [used COUNTER ...]
+ *        settings of docs/armci.md; with a target that waits in MPI, which serves nobody: smp, udp,
+ *        and mpi with a one-sided window or with threads; counters that must have counted
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_test.h"
@@ -71,6 +72,91 @@ static void add_some(int to)
     source[0] = -1;
 }
 
+/* A block of planes of rows, put or added. */
+static void block(int to, int adds)
+{
+    const int n = 1 + (int)below(30), rows = 2 + (int)below(9), planes = 2 + (int)below(9);
+    const int row = n + (int)below(7), plane = rows * row + (int)below(5);
+    const int at = (int)below((unsigned)(WORDS - planes * plane));
+    int dst_stride[2] = { row * 8, plane * 8 }, src_stride[2] = { n * 8, rows * n * 8 };
+    int count[3] = { n * 8, rows, planes };
+    double scale = 3;
+
+    for (int p = 0; p < planes; p++)
+        for (int r = 0; r < rows; r++)
+            for (int i = 0; i < n; i++) {
+                double *const x = &model[at + p * plane + r * row + i];
+                const double value = below(1000);
+
+                source[(p * rows + r) * n + i] = value;
+                *x = adds ? *x + scale * value : value;
+            }
+    if (adds)
+        ARMCI_AccS(ARMCI_ACC_DBL, &scale, source, src_stride, part_of(to) + at, dst_stride, count,
+                   2, to);
+    else
+        ARMCI_PutS(source, src_stride, part_of(to) + at, dst_stride, count, 2, to);
+    source[0] = -1;
+}
+
+/* A list of segments of one length in different places, put or added. */
+static void list(int to, int adds)
+{
+    enum { SEGMENTS = 9, PART = WORDS / SEGMENTS };
+    const int n = 1 + (int)below(PART < 900 ? PART : 900);
+    void *from[SEGMENTS], *at[SEGMENTS];
+    armci_giov_t giov = {
+        .src_ptr_array = from, .dst_ptr_array = at, .bytes = n * 8, .ptr_array_len = SEGMENTS
+    };
+    double scale = 1;
+
+    for (int k = 0; k < SEGMENTS; k++) {
+        const int begin = k * PART + (int)below((unsigned)(PART - n + 1));
+
+        from[k] = source + k * n;
+        at[k] = part_of(to) + begin;
+        for (int i = 0; i < n; i++) {
+            source[k * n + i] = below(1000);
+            model[begin + i] = source[k * n + i] + (adds ? model[begin + i] : 0);
+        }
+    }
+    if (adds)
+        ARMCI_AccV(ARMCI_ACC_DBL, &scale, &giov, 1, to);
+    else
+        ARMCI_PutV(&giov, 1, to);
+    source[0] = -1;
+}
+
+/* Operations that are no messages. */
+static void other(int to)
+{
+    const int at = (int)below(WORDS);
+    double word = below(1000), *x = part_of(to) + at;
+    long old;
+    armci_hdl_t handle;
+
+    switch (below(4)) {
+    case 0:
+        ARMCI_INIT_HANDLE(&handle);
+        ARMCI_NbPut(&word, x, sizeof(word), to, &handle);
+        ARMCI_Wait(&handle);
+        model[at] = word;
+        break;
+    case 1:
+        CHECK(ARMCI_GetValueDouble(x, to) == model[at], "a value");
+        break;
+    case 2: /* the bits of a double are never read as a number here */
+        ARMCI_Rmw(ARMCI_SWAP_LONG, (void *)memcpy(&old, &word, sizeof(old)), x, 0, to);
+        CHECK(memcmp(&old, &model[at], sizeof(old)) == 0, "a swapped word");
+        model[at] = word;
+        break;
+    default:
+        ARMCI_PutValueDouble(word, x, to);
+        model[at] = word;
+        break;
+    }
+}
+
 static void compare(int to, int step)
 {
     int wrong = 0;
@@ -90,14 +176,20 @@ static void random_operations(void)
     memset(base[me], 0, (64 + (size_t)nproc * WORDS) * 8);
     ARMCI_Barrier();
     for (int step = 0; step < STEPS; step++) {
-        const unsigned what = below(10);
+        const unsigned what = below(10); /* tenths */
 
-        if (what < 5)
+        if (what < 4)
             put_some(to);
-        else if (what < 7)
+        else if (what < 5)
             put_section(to);
-        else
+        else if (what < 7)
             add_some(to);
+        else if (what < 8)
+            block(to, step % 2);
+        else if (what < 9)
+            list(to, step % 2);
+        else
+            other(to);
         if (below(STEPS / 20) == 0)
             compare(to, step);
     }
@@ -127,17 +219,45 @@ static void seen_in_order(void)
         }
         armci_notify(1);
     } else if (me == 1) {
-        long second, first, back = 0;
+        long second, back = 0;
 
-        while ((second = __atomic_load_n(&words[2], __ATOMIC_ACQUIRE)) <= SIGNALS) {
-            first = __atomic_load_n(&words[0], __ATOMIC_RELAXED);
-            back += first < second;
+        do {
+            const int flag = __atomic_load_n((int *)&words[4], __ATOMIC_ACQUIRE);
+
+            back += __atomic_load_n(&words[0], __ATOMIC_RELAXED) < flag;
+            second = __atomic_load_n(&words[2], __ATOMIC_ACQUIRE);
+            back += __atomic_load_n(&words[0], __ATOMIC_RELAXED) < second;
             ARMCI_Fence(0);
-        }
-        CHECK(back == 0, "%ld times the second word came before the first", back);
+        } while (second <= SIGNALS);
+        CHECK(back == 0, "%ld times a flag or a second word came before the first", back);
         armci_notify_wait(0, NULL);
         CHECK_EQ(words[0], SIGNALS + 1);
         CHECK_EQ(*(volatile int *)&words[4], SIGNALS + 1);
+    }
+    ARMCI_Barrier();
+}
+
+/* A rank that waits in MPI, and serves nobody, finds the data and the flag of a one-sided put. */
+static void target_in_mpi(void)
+{
+    int *const flag = (int *)((long *)base[1] + 4), token = 0;
+    long word = 5;
+
+    memset(base[me], 0, 64);
+    ARMCI_Barrier();
+    if (me == 0) {
+        ARMCI_Put_flag(&word, base[1], sizeof(word), flag, 7, 1);
+        ARMCI_Fence(1);
+        MPI_Send(&token, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        armci_notify(1);
+        ARMCI_Fence(1);
+        MPI_Send(&token, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+    } else if (me == 1) {
+        MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK_EQ(*(volatile long *)base[1], 5);
+        CHECK_EQ(*(volatile int *)flag, 7);
+        MPI_Recv(&token, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        armci_notify_wait(0, NULL);
     }
     ARMCI_Barrier();
 }
@@ -154,6 +274,10 @@ int main(int argc, char **argv)
     }
     random_operations();
     seen_in_order();
+    if (i < argc && strcmp(argv[i], "quiet") == 0) {
+        target_in_mpi();
+        i++;
+    }
     for (i++; i < argc; i++)
         CHECK(ARMCIX_Counter(argv[i]) > 0, "%s has counted nothing", argv[i]);
     ARMCI_Free(base[me]);

@@ -53,12 +53,6 @@ static inline void aq_armci_set_default(const char *name, const char *value)
     (void)name, (void)value;
 }
 
-static inline int aq_armci_is_over(const char *conduit)
-{
-    (void)conduit;
-    return 0;
-}
-
 static inline void *vt_pointer(gex_AM_Arg_t high, gex_AM_Arg_t low)
 {
     return (void *)((uintptr_t)(uint32_t)high << 32 | (uint32_t)low);
