@@ -158,8 +158,8 @@ enum aq_poll_kind {
 };
 
 /* Entries of the local table only: sleep_*, segment_reaches. Entries of the remote table only:
- * busy, quiesce, exit, wait_*, may_notify, rma_batch_*, ad_*. The other table has aq_nosup_*
- * there. */
+ * busy, quiesce, exit, wait_*, may_notify, is_one_sided, rma_batch_*, ad_*. The other table has
+ * aq_nosup_* there. */
 struct aq_conduit_ops {
     const struct aq_conduit_info *info; /* what programs without a job may know about the conduit */
     uint32_t caps;

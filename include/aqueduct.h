@@ -113,10 +113,12 @@ static inline AQ_UNUSED const char *aqueduct_job_conduit(void)
  * For a client that chooses between a put and a message of its own.
  * jobrank  of the target
  * Context  any, once the segments are attached and until the job ends
- * Returns  1: transfers of the segments of gex_Segment_Attach() go through mapped memory, by the
- *          network card, or by a window of MPI, while the target computes or sleeps. 0: a thread of
- *          the target has to take part, be it the library's (GASNET_PROGRESS_THREAD); or there is
- *          no such rank
+ * Returns  1: gex_RMA_PutNB() and gex_RMA_GetNB() of the segments of gex_Segment_Attach(), and
+ *          their blocking forms, go through mapped memory, by the network card, or by a window of
+ *          MPI, while the target computes or sleeps. Over mpi very long ones may need the target,
+ *          and over ibv with AQ_IBV_REGISTER=demand the first one to a page does; strided and
+ *          indexed calls may pack, and implicit ones share, messages. 0: a thread of the target has
+ *          to take part, be it the library's (GASNET_PROGRESS_THREAD); or there is no such rank
  * Test: tests/restart.
  */
 AQ_PUBLIC int aqueduct_is_one_sided(gex_Rank_t jobrank);

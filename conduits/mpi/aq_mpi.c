@@ -335,7 +335,8 @@ static bool aq_mpi_is_one_sided(gex_Rank_t jobrank)
 {
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
 
-    return paths->one_sided && aq_mpi_paths_say_window(paths->put, sizeof(uint64_t));
+    /* settings may say otherwise for some sizes */
+    return paths->one_sided && paths->put == UINT64_MAX && paths->get == UINT64_MAX;
 }
 
 /* --- reports --- */

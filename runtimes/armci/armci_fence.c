@@ -16,7 +16,7 @@
 #define PAUSE_YIELDS    2000 /* steps before it sleeps at each step */
 #define PAUSE_NS        50000
 #define PAUSE_SLEEPS    64 /* after so many it sleeps for twice as long */
-#define PAUSE_DOUBLINGS 7  /* a sleep is about a sixtieth of the time waited */
+#define PAUSE_DOUBLINGS 8  /* a sleep is about a sixtieth of the time waited, at most 13 ms */
 
 void aq_armci_mark(int proc)
 {

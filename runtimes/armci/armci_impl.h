@@ -10,8 +10,8 @@
  * Addresses the program's remote address is the caller's mapping if the target shares memory with
  *           the caller, else the target's own address. gex_ calls take the target's own address:
  *           aq_armci_owner() converts
- * Order     blocking puts and accumulates return when their source may be reused. Short ones to
- *           the same target follow each other in numbered messages (armci_stream.h). Any other
+ * Order     blocking puts and accumulates return when their source may be reused. Those that go as
+ *           messages (armci_stream.h) follow each other to the same target. Any other
  *           operation waits until what was sent before has arrived (aq_armci_order_after). So
  *           operations take effect in the order of their calls
  * Uses      gasnetex.h, gasnet_vis.h, gasnet_ratomic.h, MPI; no internal header

@@ -2,8 +2,9 @@
  * armci_put.c - contiguous and strided put, with flag or without, and values.
  *
  * A blocking put to a rank without shared memory returns when its source may be reused. A short one
- * is a message, and later messages follow it. The event of another stays in struct aq_armci_peer,
- * and the next operation on that rank waits for it. A put to mapped memory is a copy.
+ * may be a message (aq_armci_by_messages), and later messages follow it. The event of another stays
+ * in struct aq_armci_peer, and the next operation on that rank waits for it. A put to mapped memory
+ * is a copy.
  *
  * Threads   the program's
  * Order     aq_armci_order_after(), aq_armci_stream_after(): operations on one target take effect

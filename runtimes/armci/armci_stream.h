@@ -1,6 +1,6 @@
 /*
- * armci_stream.h - short puts and all accumulates to memory that is not mapped: messages, which the
- * target applies in the order of the calls.
+ * armci_stream.h - all accumulates to memory that is not mapped, and short puts that need a thread
+ * of their target anyway: messages, which the target applies in the order of the calls.
  *
  * Promise   a call returns when its source may be reused. It waits for earlier puts that are no
  *           messages, not for messages. Fences, and all operations that are no messages, wait until

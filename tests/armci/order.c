@@ -3,8 +3,8 @@
  * the calls, whatever carries them.
  *
  * usage: order [threads] [SETTING=VALUE ...] [quiet] [used COUNTER ...]
- *        settings of docs/armci.md; with a target that waits in MPI, which serves nobody: smp, udp,
- *        and mpi with a one-sided window or with threads; counters that must have counted
+ *        settings of docs/armci.md; with a target that waits in MPI; counters that must have
+ *        counted
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_test.h"
@@ -237,15 +237,24 @@ static void seen_in_order(void)
     ARMCI_Barrier();
 }
 
-/* A rank that waits in MPI, and serves nobody, finds the data and the flag of a one-sided put. */
+/* A rank that waits in MPI, and serves nobody, finds the data and the flag of a put that needs no
+ * thread of it. */
 static void target_in_mpi(void)
 {
     int *const flag = (int *)((long *)base[1] + 4), token = 0;
-    long word = 5;
+    long word = 5, eager = ARMCIX_Counter("put_eager");
+    int served = 1;
 
     memset(base[me], 0, 64);
     ARMCI_Barrier();
     if (me == 0) {
+        ARMCI_Put(&word, base[1], sizeof(word), 1);
+        served = ARMCIX_Counter("put_eager") > eager;
+    }
+    MPI_Bcast(&served, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (served) {
+        printf("puts need a thread of their target\n");
+    } else if (me == 0) {
         ARMCI_Put_flag(&word, base[1], sizeof(word), flag, 7, 1);
         ARMCI_Fence(1);
         MPI_Send(&token, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
