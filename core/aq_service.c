@@ -12,7 +12,8 @@
  * Threads   it runs handlers, so GASNET_HIDDEN_AM_CONCURRENCY_LEVEL is 1 in threaded clients.
  *           With GEX_FLAG_DEFER_THREADS the client starts the thread
  * Promise   it never spins. A message to a rank that computes is served at once, and after a long
- *           wait of its threads within AQ_SERVICE_MAX_BACKOFF_NS
+ *           wait of its threads within AQ_SERVICE_MAX_BACKOFF_NS, or a sixty-fourth of the time
+ *           that they have waited, up to AQ_SERVICE_LONG_BACKOFF_NS
  * Uses      core/aq_poll.h, the conduit's sleep. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_service.h"
@@ -34,10 +35,12 @@
 
 #if AQ_THREADED
 
-#define AQ_SERVICE_MIN_BACKOFF_NS 50000u /* between two tests whether client threads still poll */
-#define AQ_SERVICE_MAX_BACKOFF_NS 500000u
-#define AQ_SERVICE_MIN_SLEEP_NS   UINT64_C(1000000000) /* the wakeup count ends a sleep */
-#define AQ_SERVICE_MAX_SLEEP_NS   UINT64_C(8000000000)
+#define AQ_SERVICE_MIN_BACKOFF_NS  50000u /* between two tests whether client threads still poll */
+#define AQ_SERVICE_MAX_BACKOFF_NS  500000u
+#define AQ_SERVICE_BACKOFF_PART    64u /* of the time that they have polled, if that is more, */
+#define AQ_SERVICE_LONG_BACKOFF_NS UINT64_C(4000000)    /* up to this */
+#define AQ_SERVICE_MIN_SLEEP_NS    UINT64_C(1000000000) /* the wakeup count ends a sleep */
+#define AQ_SERVICE_MAX_SLEEP_NS    UINT64_C(8000000000)
 
 atomic_bool aq_service_watches AQ_JOB_STATE;
 atomic_uint aq_service_polls AQ_JOB_STATE;
@@ -108,15 +111,20 @@ static bool aq_service_goes_on(void)
 /* Returns once the client's threads do not serve the rank. */
 static void aq_service_stand_back(void)
 {
-    struct timespec backoff = { 0, AQ_SERVICE_MIN_BACKOFF_NS };
     struct aq_service_look last = aq_service_look_now();
+    const uint64_t began = last.time;
+    uint64_t backoff_ns = AQ_SERVICE_MIN_BACKOFF_NS;
 
     for (;;) {
+        const struct timespec backoff = { 0, (long)backoff_ns };
+        uint64_t part_ns;
+
         nanosleep(&backoff, NULL);
         if (!aq_service_client_waits(&last) || !aq_service_goes_on())
             return;
-        if (backoff.tv_nsec < AQ_SERVICE_MAX_BACKOFF_NS)
-            backoff.tv_nsec *= 2;
+        part_ns = (last.time - began) / AQ_SERVICE_BACKOFF_PART;
+        backoff_ns = MAX(MIN(2 * backoff_ns, AQ_SERVICE_MAX_BACKOFF_NS),
+                         MIN(part_ns, AQ_SERVICE_LONG_BACKOFF_NS));
     }
 }
 

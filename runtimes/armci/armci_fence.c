@@ -12,11 +12,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define PAUSE_SPINS     200  /* steps before a waiting rank yields its core at each step */
-#define PAUSE_YIELDS    2000 /* steps before it sleeps at each step */
-#define PAUSE_NS        50000
-#define PAUSE_SLEEPS    64 /* after so many it sleeps for twice as long */
-#define PAUSE_DOUBLINGS 8  /* a sleep is about a sixtieth of the time waited, at most 13 ms */
+#define PAUSE_SPINS  200  /* steps before a waiting rank yields its core at each step */
+#define PAUSE_YIELDS 2000 /* steps before it sleeps at each step */
+#define PAUSE_NS     50000
+#define PAUSE_SLEEPS 64 /* after so many it sleeps for twice as long */
 
 void aq_armci_mark(int proc)
 {
@@ -162,8 +161,7 @@ void aq_armci_pause(unsigned *step)
 void aq_armci_pause_long(unsigned *step)
 {
     const unsigned slept = *step < PAUSE_YIELDS ? 0 : *step - PAUSE_YIELDS;
-    const unsigned doublings =
-        slept / PAUSE_SLEEPS < PAUSE_DOUBLINGS ? slept / PAUSE_SLEEPS : PAUSE_DOUBLINGS;
+    const unsigned doublings = slept / PAUSE_SLEEPS < 5 ? slept / PAUSE_SLEEPS : 5;
 
     pause_for((*step)++, aq_armci.must_poll ? PAUSE_NS : PAUSE_NS << doublings);
 }
