@@ -4,8 +4,8 @@
  * Messages of MPI, for instance, move only while some thread of their process calls MPI. A rank
  * that waits here for a peer, which waits for such a message, would wait for ever.
  *
- * Promise   a thread that waits calls the function every AQ_PROGRESS_MIN_NS, after a quarter of a
- *           second less often, up to every AQ_PROGRESS_MAX_NS, whether messages arrive or not; for
+ * Promise   a thread that waits calls the function every AQ_PROGRESS_MIN_NS, after a second of
+ *           waiting less often, up to every AQ_PROGRESS_MAX_NS, whether messages arrive or not; for
  *           the first time after AQ_PROGRESS_STEPS steps, or before it sleeps
  * Uses      aq_service.h: the service thread does not call the function
  *
@@ -22,7 +22,7 @@
 
 #define AQ_PROGRESS_MIN_NS UINT64_C(5000000) /* needs no timer of its own, see aq_poll.c */
 #define AQ_PROGRESS_MAX_NS UINT64_C(20000000)
-#define AQ_PROGRESS_PART   50  /* of the time waited so far */
+#define AQ_PROGRESS_PART   200 /* of the time waited so far */
 #define AQ_PROGRESS_STEPS  64u /* of waits between looks at the clock */
 
 struct aq_progress aq_progress AQ_JOB_STATE;

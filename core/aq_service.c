@@ -6,22 +6,25 @@
  * on the wakeup count and the conduit's sockets. Senders wake it as long as the client's threads
  * spend less than half of their time waiting and polling. When the client's threads poll themselves
  * the service thread would only disturb them. It then backs off, the longer the longer they do, and
- * announces no sleep, so that no sender pays for waking it.
+ * announces no sleep, so that no sender pays for waking it. In a long wait it dozes until the last
+ * thread that waits wakes it.
  *
  * Owns      the thread, and the counts of client threads' polls and waits
  * Threads   it runs handlers, so GASNET_HIDDEN_AM_CONCURRENCY_LEVEL is 1 in threaded clients.
  *           With GEX_FLAG_DEFER_THREADS the client starts the thread
  * Promise   it never spins. A message to a rank that computes is served at once, and after a long
- *           wait of its threads within AQ_SERVICE_MAX_BACKOFF_NS, or a sixty-fourth of the time
- *           that they have waited, up to AQ_SERVICE_LONG_BACKOFF_NS
+ *           wait of its threads within AQ_SERVICE_MAX_BACKOFF_NS
  * Uses      core/aq_poll.h, the conduit's sleep. SPDX-License-Identifier: BSD-3-Clause
  */
 #include "core/aq_service.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,12 +38,12 @@
 
 #if AQ_THREADED
 
-#define AQ_SERVICE_MIN_BACKOFF_NS  50000u /* between two tests whether client threads still poll */
-#define AQ_SERVICE_MAX_BACKOFF_NS  500000u
-#define AQ_SERVICE_BACKOFF_PART    64u /* of the time that they have polled, if that is more, */
-#define AQ_SERVICE_LONG_BACKOFF_NS UINT64_C(4000000)    /* up to this */
-#define AQ_SERVICE_MIN_SLEEP_NS    UINT64_C(1000000000) /* the wakeup count ends a sleep */
-#define AQ_SERVICE_MAX_SLEEP_NS    UINT64_C(8000000000)
+#define AQ_SERVICE_MIN_BACKOFF_NS 50000u /* between two tests whether client threads still poll */
+#define AQ_SERVICE_MAX_BACKOFF_NS 500000u
+#define AQ_SERVICE_AWAKE_NS       UINT64_C(10000000)   /* of their waits before the thread dozes */
+#define AQ_SERVICE_DOZE_NS        100000000L           /* the end of their waits ends it */
+#define AQ_SERVICE_MIN_SLEEP_NS   UINT64_C(1000000000) /* the wakeup count ends a sleep */
+#define AQ_SERVICE_MAX_SLEEP_NS   UINT64_C(8000000000)
 
 atomic_bool aq_service_watches AQ_JOB_STATE;
 atomic_uint aq_service_polls AQ_JOB_STATE;
@@ -51,6 +54,7 @@ static struct {
     bool is_ours;
     atomic_bool stopping;
     atomic_uint running;
+    atomic_uint dozes; /* 1: a service thread sleeps until no client thread waits; a futex */
 } aq_service_state AQ_JOB_STATE;
 
 /* The information for a client that starts the thread itself. */
@@ -67,10 +71,21 @@ void aq_service_note_wait(void)
     atomic_fetch_add_explicit(&aq_service_waiters, 1, memory_order_relaxed);
 }
 
+static void aq_service_rouse(void)
+{
+    atomic_store_explicit(&aq_service_state.dozes, 0, memory_order_relaxed); /* for the futex */
+    syscall(SYS_futex, &aq_service_state.dozes, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 void aq_service_note_waited(uint64_t ns)
 {
-    atomic_fetch_sub_explicit(&aq_service_waiters, 1, memory_order_relaxed); /* relaxed: as above */
+    /* seq_cst: see aq_service_doze() */
+    const int waiters = atomic_fetch_sub_explicit(&aq_service_waiters, 1, memory_order_seq_cst);
+
     aq_service_note_polls((unsigned)(ns / aq_service_poll_ns()));
+    if (waiters == 1
+        && AQ_UNLIKELY(atomic_load_explicit(&aq_service_state.dozes, memory_order_seq_cst) != 0))
+        aq_service_rouse();
 }
 
 /* Activity of the client's threads since the last test. */
@@ -108,24 +123,41 @@ static bool aq_service_goes_on(void)
            && !atomic_load_explicit(&aq_service_state.stopping, memory_order_relaxed);
 }
 
+/* Sleeps as long as a client thread waits. Returns true if none does any more, or none did. */
+static bool aq_service_doze(void)
+{
+    const struct timespec limit = { 0, AQ_SERVICE_DOZE_NS };
+    bool roused;
+
+    /* seq_cst, as in aq_service_note_waited(): either this thread sees that nobody waits, or the
+     * last thread that waits sees that this one dozes */
+    atomic_store_explicit(&aq_service_state.dozes, 1, memory_order_seq_cst);
+    if (atomic_load_explicit(&aq_service_waiters, memory_order_seq_cst) != 0)
+        syscall(SYS_futex, &aq_service_state.dozes, FUTEX_WAIT_PRIVATE, 1, &limit, NULL, 0);
+    roused = atomic_load_explicit(&aq_service_waiters, memory_order_relaxed) == 0;
+    atomic_store_explicit(&aq_service_state.dozes, 0, memory_order_relaxed);
+    return roused;
+}
+
 /* Returns once the client's threads do not serve the rank. */
 static void aq_service_stand_back(void)
 {
+    struct timespec backoff = { 0, AQ_SERVICE_MIN_BACKOFF_NS };
     struct aq_service_look last = aq_service_look_now();
-    const uint64_t began = last.time;
-    uint64_t backoff_ns = AQ_SERVICE_MIN_BACKOFF_NS;
+    uint64_t began = last.time;
 
-    for (;;) {
-        const struct timespec backoff = { 0, (long)backoff_ns };
-        uint64_t part_ns;
-
-        nanosleep(&backoff, NULL);
-        if (!aq_service_client_waits(&last) || !aq_service_goes_on())
-            return;
-        part_ns = (last.time - began) / AQ_SERVICE_BACKOFF_PART;
-        backoff_ns = MAX(MIN(2 * backoff_ns, AQ_SERVICE_MAX_BACKOFF_NS),
-                         MIN(part_ns, AQ_SERVICE_LONG_BACKOFF_NS));
-    }
+    do {
+        /* relaxed: an old value costs one short sleep */
+        if (last.time - began < AQ_SERVICE_AWAKE_NS
+            || atomic_load_explicit(&aq_service_waiters, memory_order_relaxed) == 0) {
+            nanosleep(&backoff, NULL);
+            if (backoff.tv_nsec < AQ_SERVICE_MAX_BACKOFF_NS)
+                backoff.tv_nsec *= 2;
+        } else if (aq_service_doze()) { /* the client may wait again in a moment */
+            backoff.tv_nsec = AQ_SERVICE_MIN_BACKOFF_NS;
+            began = aq_now_ns();
+        }
+    } while (aq_service_client_waits(&last) && aq_service_goes_on());
 }
 
 /* Sleeps for so long at most. Returns the limit of the next sleep: they grow as long as none ends
@@ -204,6 +236,7 @@ void aq_service_fini(void)
     atomic_store_explicit(&aq_service_state.stopping, true, memory_order_relaxed);
     /* acquire: the thread's accesses precede this */
     while (atomic_load_explicit(&aq_service_state.running, memory_order_acquire) != 0) {
+        aq_service_rouse();
         aq_wait_wake();
         nanosleep(&backoff, NULL);
     }

@@ -129,7 +129,7 @@ AQ_PUBLIC int aqueduct_is_one_sided(gex_Rank_t jobrank);
  * calls that library. A rank that waits here for a peer, which waits for such a message, would wait
  * for ever.
  * fn   called by a thread that waits, about every 5 ms, and every 20 ms in a wait that has lasted
- *      for a second; makes no call of this interface, and waits for nothing. NULL: none
+ *      for seconds; makes no call of this interface, and waits for nothing. NULL: none
  * arg  passed to fn
  * Context  between start and end of a job, while no other thread of the client is in the library;
  *          not in a handler. The job's end forgets fn. fn is called by client threads that wait in

@@ -69,10 +69,13 @@ struct frag {
     uint64_t bytes;
 };
 
-/* Of what a message has a whole number, bytes. */
-static size_t unit_of(int type)
+/* Of what a message of the section has a whole number, bytes: no element that is added, and no word
+ * that is stored, is in two messages. */
+static size_t unit_of(int type, const struct aq_armci_section *section)
 {
-    return type == AQ_ARMCI_STORE ? 1 : aq_armci_acc_size(type);
+    if (type != AQ_ARMCI_STORE)
+        return aq_armci_acc_size(type);
+    return section->bytes % sizeof(uint64_t) == 0 ? sizeof(uint64_t) : 1;
 }
 
 static void head_init(struct head *head, int type, const void *scale)
@@ -154,7 +157,7 @@ static void commit(gex_AM_SrcDesc_t sd, const struct head *head, int proc, size_
 static size_t send_part(const struct aq_armci_section *section, struct head *head,
                         struct aq_armci_cursor *at, size_t left, int proc)
 {
-    const size_t unit = unit_of(head->type);
+    const size_t unit = unit_of(head->type, section);
     const size_t fixed = section_head_size(section);
     const gex_AM_SrcDesc_t sd = prepare(proc, fixed + unit, fixed + left);
     const size_t bytes = round_down(gex_AM_SrcDescSize(sd) - fixed, unit);

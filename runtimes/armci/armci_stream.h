@@ -12,7 +12,6 @@
 #ifndef AQ_ARMCI_STREAM_H
 #define AQ_ARMCI_STREAM_H 1
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "armci.h"
