@@ -207,7 +207,7 @@ _Noreturn void aq_fatal(const char *fmt, ...)
     aq_log_failure("FATAL ERROR", fmt, args);
     va_end(args);
     if (aq_exit_abort != NULL)
-        aq_exit_abort(EXIT_FAILURE);
+        aq_exit_abort(AQ_LOG_FATAL_STATUS);
     _exit(EXIT_FAILURE);
 }
 

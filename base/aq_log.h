@@ -23,13 +23,17 @@
 /* a longer message is cut; the size of one write */
 #define AQ_LOG_LINE_MAX 4096
 
+/* status of a job that a fatal error ends: a shell's status of a process that ended by abort() */
+#define AQ_LOG_FATAL_STATUS 134
+
 enum aq_log_level { AQ_LOG_NONE = 0, AQ_LOG_ERROR, AQ_LOG_WARN, AQ_LOG_INFO, AQ_LOG_DEBUG };
 
 /* read by AQ_LOG; written only by aq_log_set_level(), at init before there are threads */
 extern int aq_log_level;
 
 /**
- * aq_fatal - print "*** FATAL ERROR (...): text" and end the whole job.
+ * aq_fatal - print "*** FATAL ERROR (...): text" and end the whole job with AQ_LOG_FATAL_STATUS;
+ *            a program that is not in a job, such as a launcher, ends with status 1.
  * fmt       printf format without a newline; names the remedy, with figures
  * Context   any thread; not in a signal handler
  */

@@ -19,8 +19,6 @@
 #include "base/aq_log.h"
 #include "base/aq_signal_name.h"
 
-#define AQ_TOOLS_EXIT_CODE 134 /* a shell's status of a process that ended by abort() */
-
 /* --- before a job has configured them: values from the environment --- */
 
 static void aq_process_configure(void)
@@ -129,7 +127,7 @@ static _Noreturn void aq_process_die(const char *text)
     if (!again && aq_backtrace_advise())
         aq_notice("run it again with GASNET_BACKTRACE=1 in the environment to see who called");
     if (aq_tools_has_job_code())
-        aq_exit_abort(AQ_TOOLS_EXIT_CODE);
+        aq_exit_abort(AQ_LOG_FATAL_STATUS);
     if (!again) {
         aq_backtrace_on_error();
         gasnett_freezeForDebuggerErr();

@@ -160,7 +160,7 @@ ends 0 "GASNET_PREFIX names the launcher" env GASNET_PREFIX="$work/prefix" "$pro
 says out "$work/prefix/bin/amudprun -np 3 -spawn S -- $prog x y z" "which gets the command"
 
 # --- what all ranks find wrong is said by one ---
-ends 1 "a conduit that is not there" "$build/gasnetrun" -c none -n 8 "$prog"
+ends 134 "a conduit that is not there" "$build/gasnetrun" -c none -n 8 "$prog"
 says err "GASNET_CONDUIT asks for the conduit 'none', which this program's library does not hold" "is named"
 [ "$(grep -c "does not hold" "$work/err")" = 1 ]
 result $? "by one rank of the eight"
@@ -168,7 +168,7 @@ result $? "by one rank of the eight"
 
 # complains VARIABLE=VALUE TEXT: a job with it ends at once; one line says TEXT, whatever the number of ranks
 complains() {
-    ends 1 "$1: status 1" env GASNET_SUPERNODE_MAXSIZE=1 "$1" "$build/gasnetrun_udp" -n 3 "$prog"
+    ends 134 "$1: status 134" env GASNET_SUPERNODE_MAXSIZE=1 "$1" "$build/gasnetrun_udp" -n 3 "$prog"
     says err "$2" "says: $2"
     [ "$(wc -l <"$work/err")" = 1 ]
     result $? "once"

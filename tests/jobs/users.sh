@@ -109,7 +109,7 @@ says 'ERROR .* 96.0 MB asked for, the limit is .* ulimit -f leaves 94.0 MB .*rai
 row $? "a segment above ulimit -f: figures and the remedy"
 says 'ERROR .* 96.0 MB asked for, the limit is .* ulimit -v leaves .*raise it' 4 prlimit --as=200000000 $job 96
 row $? "a segment above ulimit -v: figures and the remedy"
-says 'FATAL ERROR .* no space for segments: ulimit -v leaves 0.0 MB .*raise it' 1 prlimit --as=62914560 $job 1
+says 'FATAL ERROR .* no space for segments: ulimit -v leaves 0.0 MB .*raise it' 134 prlimit --as=62914560 $job 1
 row $? "ulimit -v leaves no segment: figures and the remedy"
 says 'ERROR .* [0-9]* MB .* file size limit of 1 MB; raise it with: ulimit -f' 1 prlimit --fsize=1000000 $job 1
 row $? "ulimit -f leaves not even the queues: figures and the remedy"
@@ -149,7 +149,7 @@ fi
 
 for fewest in 2 40; do
     env GASNET_CONDUIT=udp GASNET_SUPERNODE_MAXSIZE=1 timeout 10 $run -n $fewest tests/jobs/exit_case-par 46 >"$log" 2>&1
-    [ $? -eq 1 ] && [ "$(grep -c '^\*\*\* ' "$log")" -eq 1 ] && grep -q 'rank 1, has been closed' "$log"
+    [ $? -eq 134 ] && [ "$(grep -c '^\*\*\* ' "$log")" -eq 1 ] && grep -q 'rank 1, has been closed' "$log"
     row $? "udp, one of $fewest ranks closes descriptors 3 to 1023: one message, at once"
 done
 

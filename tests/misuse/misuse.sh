@@ -70,6 +70,8 @@ dies() {
     messages=$(grep -Ec "$message" "$work/err")
     [ "$rc" -ne 0 ] || why="ended with status 0"
     [ "$rc" -ne 124 ] && [ "$rc" -ne 137 ] || why="hung and was killed"
+    # a fatal error of a rank ends the job as abort() does
+    ! grep -q '^\*\*\* FATAL ERROR (proc' "$work/err" || [ "$rc" -eq 134 ] || why="${why:+$why; }ended with status $rc, not 134"
     [ "$messages" -ge 1 ] || why="${why:+$why; }no message"
     [ "$messages" -le "$most" ] || why="${why:+$why; }$messages messages instead of $most"
     for re; do

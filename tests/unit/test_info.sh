@@ -48,7 +48,7 @@ result $? "--version"
 
 GASNET_MAX_SEGSIZE=64MB/P run 0 --limits && has '67108864 bytes, 64 MB'
 result $? "--limits honours GASNET_MAX_SEGSIZE"
-GASNET_MAX_SEGSIZE=nonsense run 1 --limits && grep -q 'FATAL ERROR.*GASNET_MAX_SEGSIZE' "$work/err"
+GASNET_MAX_SEGSIZE=nonsense run 134 --limits && grep -q 'FATAL ERROR.*GASNET_MAX_SEGSIZE' "$work/err"
 result $? "an unparsable variable is named"
 
 run 0 --json

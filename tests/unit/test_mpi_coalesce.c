@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/aq_log.h"
 #include "conduits/mpi/aq_mpi_am_out.h"
 #include "conduits/mpi/aq_mpi_coalesce.h"
 #include "conduits/mpi/aq_mpi_lock.h"
@@ -451,7 +452,7 @@ static void test_false_answer(void **state)
     (void)state;
     aq_unit_run(answer_short, NULL, &result);
     aq_unit_contains(result.err, "mpi: rank 1 sent answers to gets that are not in this library's");
-    assert_int_equal(aq_unit_exit_code(&result), 1);
+    assert_int_equal(aq_unit_exit_code(&result), AQ_LOG_FATAL_STATUS);
 }
 
 /* --- the receiver --- */
@@ -531,7 +532,7 @@ static void check_ends_by(void (*deliver_them)(void *), struct false_puts puts, 
 
     aq_unit_run(deliver_them, &puts, &result);
     aq_unit_contains(result.err, says);
-    assert_int_equal(aq_unit_exit_code(&result), 1);
+    assert_int_equal(aq_unit_exit_code(&result), AQ_LOG_FATAL_STATUS);
 }
 
 static void check_ends(struct false_puts puts, const char *says)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/aq_log.h"
 #include "conduits/mpi/aq_mpi_am_in.h"
 #include "conduits/mpi/aq_mpi_am_out.h"
 #include "conduits/mpi/aq_mpi_lock.h"
@@ -421,7 +422,7 @@ static void check_ends(const char *says)
     aq_unit_run(poll_once, NULL, &result);
     aq_unit_contains(result.err, "FATAL ERROR");
     aq_unit_contains(result.err, says);
-    assert_int_equal(aq_unit_exit_code(&result), 1);
+    assert_int_equal(aq_unit_exit_code(&result), AQ_LOG_FATAL_STATUS);
 }
 
 static void test_false_heads(void **state)
