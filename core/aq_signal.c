@@ -31,6 +31,7 @@
 #include "base/aq_say.h"
 #include "base/aq_signal_name.h"
 #include "base/aq_state.h"
+#include "base/aq_symbol.h"
 #include "core/aq_trace.h"
 #include "other/spawn/aq_shutdown.h"
 #include "other/spawn/aq_spawn.h"
@@ -234,6 +235,18 @@ static bool aq_signal_not_wanted(int sig)
     return false;
 }
 
+/* gfortran's run-time library sets a handler at the start of main that prints the stack, and dies
+ * of the signal. It cleans nothing up, so a rank that is asked to end by SIGQUIT would seem to have
+ * crashed. */
+static bool aq_signal_is_fortrans(void (*handler)(int))
+{
+    struct aq_line name = { .len = 0 };
+
+    aq_symbol_put(&name, (const void *)(uintptr_t)handler);
+    return strncmp(name.text, "_gfortrani_", 11) == 0
+           || strstr(name.text, "/libgfortran.so") != NULL;
+}
+
 /* A handler of the client or of a sanitizer is not replaced. Shells without job control, cron and
  * CI start background jobs with INT and QUIT ignored, yet these signals must end the job; an
  * ignored HUP is what nohup intends. */
@@ -243,7 +256,7 @@ static bool aq_signal_may_replace(int sig, const struct sigaction *old)
         return false;
     if (old->sa_handler == SIG_IGN)
         return sig == SIGINT || sig == SIGQUIT || sig == SIGTERM;
-    return old->sa_handler == SIG_DFL;
+    return old->sa_handler == SIG_DFL || (sig == SIGQUIT && aq_signal_is_fortrans(old->sa_handler));
 }
 
 /* Sets the handler and records the one before. */

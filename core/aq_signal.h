@@ -4,7 +4,8 @@
  * Owns      handlers of ABRT FPE ILL SEGV BUS, INT TERM HUP PIPE QUIT, and those that
  *           GASNET_FREEZE_SIGNAL and GASNET_BACKTRACE_SIGNAL name; `gasnet_frozen`
  * Threads   handlers run on any thread and use async-signal-safe calls only
- * Promise   a handler that the client installed before is never replaced
+ * Promise   a handler that the client installed before is never replaced. That of gfortran's
+ *           run-time library for SIGQUIT is
  * Uses      core/aq_exit_internal.h, base/aq_env.h
  */
 #ifndef AQ_SIGNAL_H

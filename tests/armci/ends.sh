@@ -10,6 +10,7 @@ set -u
 . "${AQ_SRC:?AQ_SRC is the source folder}/tests/armci/installed.sh"
 unset GASNET_EXITTIMEOUT AQ_EXITTIMEOUT_ORDERLY
 
+program=$work/ends
 # ends CONDUIT STATUS WORDS WAY [WHERE]: the job ends with STATUS (any but 0 for -) within seconds, and says WORDS
 ends()
 {
@@ -18,7 +19,7 @@ ends()
     sharing=''
     [ "$conduit" = smp ] || sharing=GASNET_SUPERNODE_MAXSIZE=1
     began=$(date +%s)
-    env GASNET_CONDUIT="$conduit" $sharing timeout -k 5 60 "$MPIRUN" -n 3 "$work/ends" "$@" >"$work/run" 2>&1
+    env GASNET_CONDUIT="$conduit" $sharing timeout -k 5 60 "$MPIRUN" -n 3 "$program" "$@" >"$work/run" 2>&1
     status=$?
     took=$(($(date +%s) - began))
     cat "$work/run"
@@ -64,5 +65,17 @@ for conduit in smp udp mpi; do
 done
 check "ARMCI_Error before ARMCI_Init" ends smp 9 'too early (9)' before-error
 check "a call before ARMCI_Init" ends smp 1 'rank 2: ARMCI_Fence before ARMCI_Init' before-call
+# gfortran gives each program a handler of SIGQUIT, by which the other ranks are asked to end
+fortran_ends()
+{
+    ends "$@" && ! grep -q SIGQUIT "$work/run"
+}
+# shellcheck disable=SC2046
+check "a program in Fortran builds" "${MPICC%mpicc*}mpif90${MPICC##*mpicc}" -Wall "$AQ_SRC/tests/armci/ends.f90" \
+    -o "$work/ends-f" $(pkg --libs armci) -Wl,-rpath,"$tree/lib"
+program=$work/ends-f
+for conduit in smp udp mpi; do
+    check "ARMCI_Error in Fortran, $conduit" fortran_ends $conduit 7 'rank 2: enough of Fortran (7)'
+done
 check "no process is left" tap_gone
 tap_end
