@@ -61,7 +61,7 @@ const char aq_ident_strings[] =
     AQ_IDENT("GASNetEXAPIVersion",
              _STRINGIFY(GEX_SPEC_VERSION_MAJOR) "." _STRINGIFY(GEX_SPEC_VERSION_MINOR))
     AQ_IDENT("GASNetThreadModel", "GASNET_" AQ_MODE_STR)
-    AQ_IDENT("GASNetSegment", "GASNET_SEGMENT_" _STRINGIFY(AQ_SEGMENT_NAME))
+    AQ_IDENT("GASNetSegment", "GASNET_SEGMENT_" AQ_SEGMENT_STR)
     AQ_IDENT("GASNetDefaultMaxSegsizeStr", AQ_DEFAULT_MAX_SEGSIZE)
     AQ_IDENT("GASNetPSHM", "memfd")
     AQ_IDENT("GASNetTracingEnabled", "1")

@@ -12,6 +12,9 @@
 #include "gasnet/system.h"
 #include "gasnet/words.h"
 
+/* Words that become part of a function's name (client.h) begin with an underscore: a client may
+ * have a macro PAR or FAST. */
+
 /* --- thread mode: the client defines exactly one; afterwards it expands to 1 --- */
 
 #if defined(GASNET_SEQ) + defined(GASNET_PARSYNC) + defined(GASNET_PAR) != 1
@@ -20,17 +23,17 @@
 #if defined(GASNET_SEQ)
 #undef GASNET_SEQ
 #define GASNET_SEQ   1
-#define AQ_MODE_NAME SEQ
+#define AQ_MODE_NAME _SEQ
 #define AQ_MODE_STR  "SEQ"
 #elif defined(GASNET_PARSYNC)
 #undef GASNET_PARSYNC
 #define GASNET_PARSYNC 1
-#define AQ_MODE_NAME   PARSYNC
+#define AQ_MODE_NAME   _PARSYNC
 #define AQ_MODE_STR    "PARSYNC"
 #else
 #undef GASNET_PAR
 #define GASNET_PAR   1
-#define AQ_MODE_NAME PAR
+#define AQ_MODE_NAME _PAR
 #define AQ_MODE_STR  "PAR"
 #endif
 #if !defined(GASNET_SEQ)
@@ -77,18 +80,20 @@
 #endif
 
 #if defined(GASNET_SEGMENT_FAST)
-#define AQ_SEGMENT_NAME FAST
+#define AQ_SEGMENT_NAME _FAST
+#define AQ_SEGMENT_STR  "FAST"
 #elif defined(GASNET_SEGMENT_LARGE)
-#define AQ_SEGMENT_NAME LARGE
+#define AQ_SEGMENT_NAME _LARGE
+#define AQ_SEGMENT_STR  "LARGE"
 #else
-#define AQ_SEGMENT_NAME EVERYTHING
+#define AQ_SEGMENT_NAME _EVERYTHING
+#define AQ_SEGMENT_STR  "EVERYTHING"
 #endif
 #if GASNET_DEBUG
-/* words that no client defines, unlike NDEBUG: they become part of a function's name */
-#define AQ_DEBUG_NAME debug
+#define AQ_DEBUG_NAME _debug
 #define AQ_DEBUG_STR  "debug"
 #else
-#define AQ_DEBUG_NAME nodebug
+#define AQ_DEBUG_NAME _nodebug
 #define AQ_DEBUG_STR  "nodebug"
 #endif
 
@@ -100,7 +105,7 @@
     ",CONDUIT=" GASNET_CONDUIT_NAME_STR "(" GASNET_CORE_NAME_STR                      \
     "-" GASNET_CORE_VERSION_STR "/" GASNET_EXTENDED_NAME_STR                          \
     "-" GASNET_EXTENDED_VERSION_STR "),THREADMODEL=" AQ_MODE_STR                      \
-    ",SEGMENT=" _STRINGIFY(AQ_SEGMENT_NAME) ",PTR=64bit,CACHE_LINE_BYTES="            \
+    ",SEGMENT=" AQ_SEGMENT_STR ",PTR=64bit,CACHE_LINE_BYTES="            \
     _STRINGIFY(GASNETI_CACHE_LINE_BYTES) ","                                          \
     "noalign,pshm," AQ_DEBUG_STR ",trace,stats,nodebugmalloc,srclines,"         \
     "timers_native,membars_native,atomics_native,atomic32_native,atomic64_native"

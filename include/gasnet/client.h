@@ -16,7 +16,7 @@ AQ_BEGIN_DECLS
  * name of the missing symbol says which of them is wanted.
  */
 #define AQ_START_NAME_(mode, segment, debug, major, minor, patch) \
-    aq_start_client_compiled_for_##mode##_##segment##_##debug##_##major##_##minor##_##patch
+    aq_start_client_compiled_for##mode##segment##debug##_##major##_##minor##_##patch
 #define AQ_START_NAME(mode, segment, debug, major, minor, patch) \
     AQ_START_NAME_(mode, segment, debug, major, minor, patch)
 #define AQ_START                                                                              \

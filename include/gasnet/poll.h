@@ -61,10 +61,9 @@ AQ_PUBLIC void aq_wait_end(struct aq_waiter *waiter);
 
 /* Thread state is found through one thread-local pointer: these macros add nothing. */
 typedef void *gasnet_threadinfo_t;
-#define GASNET_BEGIN_FUNCTION() typedef char aq_begin_function_ AQ_UNUSED
-#define GASNET_POST_THREADINFO(info) \
-    typedef char aq_post_threadinfo_[sizeof(info) ? 1 : -1] AQ_UNUSED
-#define GASNET_GET_THREADINFO() ((gasnet_threadinfo_t)0)
+#define GASNET_BEGIN_FUNCTION()      typedef char aq_begin_function_ AQ_UNUSED
+#define GASNET_POST_THREADINFO(info) gasnet_threadinfo_t aq_post_threadinfo_ AQ_UNUSED = (info)
+#define GASNET_GET_THREADINFO()      ((gasnet_threadinfo_t)0)
 
 AQ_END_DECLS
 

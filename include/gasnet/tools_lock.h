@@ -1,8 +1,9 @@
 /*
  * tools_lock.h - mutexes, conditions, read-write locks; thread-specific values.
  *
- * With one caller (GASNET_SEQ, GASNET_PARSYNC, GASNETT_THREAD_SINGLE) locks cost nothing, unless
- * GASNETT_USE_TRUE_MUTEXES is defined to 1. A debug build checks every call in either mode: taking
+ * With one caller (GASNET_SEQ, GASNETT_THREAD_SINGLE) locks cost nothing, unless
+ * GASNETT_USE_TRUE_MUTEXES is defined to 1. In GASNET_PARSYNC a thread of the library may run
+ * handlers, so they are real. A debug build checks every call in either mode: taking
  * a lock twice, releasing it by another than its owner, or destroying it while held ends the
  * program with a message. No lock is recursive. For the threads of one process.
  * Source: GASNet tools specification 1.20, mutexes. SPDX-License-Identifier: BSD-3-Clause
@@ -12,7 +13,7 @@
 #ifndef GASNET_TOOLS_LOCK_H
 #define GASNET_TOOLS_LOCK_H 1
 
-#if GASNETT_THREAD_SAFE || GASNETT_USE_TRUE_MUTEXES
+#if AQ_TOOLS_THREADS || GASNETT_USE_TRUE_MUTEXES
 #define AQ_TOOLS_LOCKS 1
 #else
 #define AQ_TOOLS_LOCKS 0

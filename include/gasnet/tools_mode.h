@@ -36,6 +36,7 @@
 #define GASNETT_LITE_MODE    1
 #define GASNETT_THREAD_MODEL LITE
 #define AQ_TOOLS_MODE_STR    "LITE"
+#define AQ_TOOLS_MODE_NAME   _LITE
 #elif defined(GASNETT_THREAD_SAFE) || defined(GASNET_PAR)                                   \
     || (!defined(GASNETT_THREAD_SINGLE) && !defined(GASNET_SEQ) && !defined(GASNET_PARSYNC) \
         && (defined(_REENTRANT) || defined(_THREAD_SAFE) || defined(PTHREAD_MUTEX_INITIALIZER)))
@@ -43,11 +44,13 @@
 #define GASNETT_THREAD_SAFE  1
 #define GASNETT_THREAD_MODEL PAR
 #define AQ_TOOLS_MODE_STR    "PAR"
+#define AQ_TOOLS_MODE_NAME   _PAR
 #else
 #undef GASNETT_THREAD_SINGLE
 #define GASNETT_THREAD_SINGLE 1
 #define GASNETT_THREAD_MODEL  SEQ
 #define AQ_TOOLS_MODE_STR     "SEQ"
+#define AQ_TOOLS_MODE_NAME    _SEQ
 #endif
 
 /* In parsync there are other client threads, though only one calls at a time: memory that other
@@ -87,8 +90,12 @@
 
 #if GASNET_DEBUG
 #define GASNETT_DEBUG_CONFIG debug
+#define AQ_TOOLS_DEBUG_NAME  _debug
+#define AQ_TOOLS_DEBUG_STR   "debug"
 #else
 #define GASNETT_DEBUG_CONFIG nodebug
+#define AQ_TOOLS_DEBUG_NAME  _nodebug
+#define AQ_TOOLS_DEBUG_STR   "nodebug"
 #endif
 #if PLATFORM_ARCH_64
 #define GASNETT_PTR_CONFIG 64bit
@@ -113,7 +120,7 @@
     "RELEASE=" _STRINGIFY(GASNETT_RELEASE_VERSION_MAJOR) "." _STRINGIFY(                         \
         GASNETT_RELEASE_VERSION_MINOR) "." _STRINGIFY(GASNETT_RELEASE_VERSION_PATCH)             \
     ",SPEC=" _STRINGIFY(GASNETT_SPEC_VERSION_MAJOR) "." _STRINGIFY(GASNETT_SPEC_VERSION_MINOR)   \
-    ",PTR=" _STRINGIFY(GASNETT_PTR_CONFIG) "," _STRINGIFY(GASNETT_DEBUG_CONFIG)                  \
+    ",PTR=" _STRINGIFY(GASNETT_PTR_CONFIG) "," AQ_TOOLS_DEBUG_STR                  \
     "," AQ_TOOLS_MODE_STR "," _STRINGIFY(GASNETT_TIMER_CONFIG) "," _STRINGIFY(                   \
         GASNETT_MEMBAR_CONFIG) AQ_TOOLS_CONFIG_ATOMICS
 /* clang-format on */
@@ -153,20 +160,21 @@ AQ_PUBLIC const char *gasnett_performance_warning_str(void);
 /*
  * Each object refers to a function whose name says what the object was compiled for. Objects and a
  * library of different thread mode, debug mode or release therefore do not link: the name of the
- * missing symbol says which of them is wanted.
+ * missing symbol says which of them is wanted. The words begin with an underscore, since a client
+ * may have a macro of such a name.
  */
 #define AQ_TOOLS_CHECK_NAME_(mode, debug, major, minor, patch) \
-    gasnett_tools_compiled_for_##mode##_##debug##_##major##_##minor##_##patch
+    gasnett_tools_compiled_for##mode##debug##_##major##_##minor##_##patch
 #define AQ_TOOLS_CHECK_NAME(mode, debug, major, minor, patch) \
     AQ_TOOLS_CHECK_NAME_(mode, debug, major, minor, patch)
-#define AQ_TOOLS_CHECK(mode)                                                      \
-    AQ_TOOLS_CHECK_NAME(mode, GASNETT_DEBUG_CONFIG, GASNET_RELEASE_VERSION_MAJOR, \
+#define AQ_TOOLS_CHECK(mode)                                                     \
+    AQ_TOOLS_CHECK_NAME(mode, AQ_TOOLS_DEBUG_NAME, GASNET_RELEASE_VERSION_MAJOR, \
                         GASNET_RELEASE_VERSION_MINOR, GASNET_RELEASE_VERSION_PATCH)
 
 #if defined(GASNET_PARSYNC)
-#define AQ_TOOLS_LINKS_WITH PARSYNC /* the model is SEQ, the library is that of par */
+#define AQ_TOOLS_LINKS_WITH _PARSYNC /* the model is SEQ, the library is that of par */
 #else
-#define AQ_TOOLS_LINKS_WITH GASNETT_THREAD_MODEL
+#define AQ_TOOLS_LINKS_WITH AQ_TOOLS_MODE_NAME
 #endif
 AQ_PUBLIC void AQ_TOOLS_CHECK(AQ_TOOLS_LINKS_WITH)(void);
 #ifndef AQ_BUILD_LIBRARY

@@ -15,12 +15,12 @@
     {                                          \
     }
 
-AQ_TOOLS_IS(LITE)
+AQ_TOOLS_IS(_LITE)
 #if GASNETT_THREAD_SAFE
-AQ_TOOLS_IS(PAR)
-AQ_TOOLS_IS(PARSYNC)
+AQ_TOOLS_IS(_PAR)
+AQ_TOOLS_IS(_PARSYNC)
 #else
-AQ_TOOLS_IS(SEQ)
+AQ_TOOLS_IS(_SEQ)
 #endif
 
 #if AQ_TOOLS_ALONE

@@ -74,17 +74,18 @@ static void round_trips(int mode)
 static int with_threadinfo(void)
 {
     GASNET_BEGIN_FUNCTION();
-    int sum = 0;
+    int sum = 0, evaluated = 0;
 
     {
         gasnet_threadinfo_t info = GASNET_GET_THREADINFO();
         {
-            GASNET_POST_THREADINFO(info);
+            GASNET_POST_THREADINFO((evaluated++, info));
             int more = 1;
 
             sum += more + gasnet_AMPoll();
         }
     }
+    AQ_CHECK_EQ(evaluated, 1);
     return sum;
 }
 

@@ -262,6 +262,26 @@ mismatch() # WORD HEADERS MODE LIBRARY
     refused "$1" sh -c "$CC -D_GNU_SOURCE -DGASNET_$3 $2 client.c -o mismatch -L$tree/lib -lgasnet-smp-$4 -lpthread -lm"
 }
 own="-I$tree/include -I$tree/include/smp-conduit"
+client_with() { $CC $AQ_SANITIZE_FLAGS -D_GNU_SOURCE $own "$@" -L"$tree/lib" -lgasnet-smp-"$m" -lpthread -lm; }
+m=par
+# shellcheck disable=SC2086
+check "a client with macros that are words of the configuration links" client_with -DGASNET_PAR -DPAR=1 -DSEQ=2 -DPARSYNC=3 \
+    -DLITE=4 -DFAST=5 -DLARGE=6 -DEVERYTHING=7 -Ddebug=8 -Dnodebug=9 -include gasnetex.h -include gasnet_tools.h client.c -o words
+check "and is known by its configuration" sh -c "$tree/bin/ident ./words | grep -qE 'GASNetConfig:.*,SEGMENT=(FAST|LARGE|EVERYTHING),'"
+case $modes in *parsync*) m=parsync ;; esac
+cat >locks.c <<'END'
+#include "gasnetex.h"
+#include "gasnet_tools.h"
+int main(void)
+{
+    static gasnett_mutex_t lock = GASNETT_MUTEX_INITIALIZER;
+
+    gasnett_mutex_lock(&lock);
+    return gasnett_mutex_trylock(&lock) == EBUSY ? 0 : 1;
+}
+END
+# shellcheck disable=SC2086
+check "a parsync client's locks are real" sh -c "$CC $AQ_SANITIZE_FLAGS -D_GNU_SOURCE -DGASNET_PARSYNC $own -include errno.h locks.c -o locks -L$tree/lib -lgasnet-smp-$m -lpthread -lm && ./locks"
 flipped=$(case $AQ_DEBUG_NAME in GASNET_DEBUG) echo GASNET_NDEBUG ;; *) echo GASNET_DEBUG ;; esac)
 check "par client with the seq library does not link; the message names the mode" mismatch compiled_for_PAR_ "$own" PAR seq
 check "seq client with the par library does not link; the message names the mode" mismatch compiled_for_SEQ_ "$own" SEQ par
