@@ -69,8 +69,7 @@ struct aq_place {
 #define AQ_CLIENT_BUILD                                          \
     _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR)                     \
     "." _STRINGIFY(GASNET_RELEASE_VERSION_MINOR) "." _STRINGIFY( \
-        GASNET_RELEASE_VERSION_PATCH) " " AQ_MODE_STR            \
-                                      " " AQ_SEGMENT_STR " " AQ_DEBUG_STR
+        GASNET_RELEASE_VERSION_PATCH) " " AQ_MODE_STR " " AQ_SEGMENT_STR " " AQ_DEBUG_STR
 
 /* All ranks must share one layout of memory and of messages: that of rank 0's library. */
 static void aq_client_compare_builds(void)

@@ -17,7 +17,7 @@ int AQ_START(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out, const
 }
 
 #ifdef AQ_START_BOTH
-#define AQ_START_PARSYNC                                                                 \
+#define AQ_START_PARSYNC                                                                  \
     AQ_START_NAME(_PARSYNC, AQ_SEGMENT_NAME, AQ_DEBUG_NAME, GASNET_RELEASE_VERSION_MAJOR, \
                   GASNET_RELEASE_VERSION_MINOR, GASNET_RELEASE_VERSION_PATCH)
 AQ_PUBLIC int AQ_START_PARSYNC(gex_Client_t *client_out, gex_EP_t *ep_out, gex_TM_t *tm_out,

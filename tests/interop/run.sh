@@ -84,7 +84,7 @@ fails()
     done
 }
 
-# refused WORDS LAUNCHER RANKS SETTINGS COMMAND...: it ends with an error that says WORDS.
+# refused WORDS LAUNCHER RANKS SETTINGS COMMAND...: it ends with an error that says WORDS; 134: a fatal one.
 refused()
 {
     words=$1
@@ -92,7 +92,7 @@ refused()
     fails "$@"
     cat "$work/run"
     echo "exit status $status"
-    [ $status != 0 ] && [ $status -lt 124 ] && grep -q -e "$words" "$work/run"
+    [ $status != 0 ] && { [ $status -lt 124 ] || [ $status = 134 ]; } && grep -q -e "$words" "$work/run"
 }
 
 # leaves LAUNCHER RANKS SETTINGS COMMAND...: a thread ends it with 3, soon.
