@@ -127,8 +127,8 @@ for mode in $modes; do
     is "smp $mode: now with marks, now without" "$prog" 12 members 1
     is "smp $mode: one process" "$prog" 1 again 50
     is "smp $mode: what is refused goes on" "$prog" 2 misuse
-    says 1 'already started' "$mode: a second start" "$prog" 2 twice
-    says 1 'a barrier of the client is still under way' "$mode: an end with a barrier open" "$prog" 2 open
+    says 134 'already started' "$mode: a second start" "$prog" 2 twice
+    says 134 'a barrier of the client is still under way' "$mode: an end with a barrier open" "$prog" 2 open
     says 3 '' "$mode: gasnet_exit in the second job" "$prog" 2 failed
     says 137 'was lost' "$mode: a rank killed in the second job" "$prog" 3 killed
     lost_at_the_end "smp $mode" "$prog" 3
