@@ -221,7 +221,7 @@ static unsigned aq_mpi_poll(enum aq_poll_kind kind)
         aq_mpi_poll_flush();
     if (skipped && !aq_mpi_rma_busy())
         return 0;
-    served = AQ_UNLIKELY(skipped) ? 0 : aq_mpi_am_poll(&aq_mpi_am, replies_only);
+    served = AQ_UNLIKELY(skipped) ? 0 : aq_mpi_am_poll(&aq_mpi_am, replies_only, aq_mpi_rma_busy());
     if (aq_mpi_rma_busy() && aq_mpi_try_lock()) {
         served += aq_mpi_rma_poll();
         aq_mpi_unlock();
@@ -336,7 +336,7 @@ static bool aq_mpi_is_one_sided(gex_Rank_t jobrank)
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
 
     /* settings may say otherwise for some sizes */
-    return paths->one_sided && paths->put == UINT64_MAX && paths->get == UINT64_MAX;
+    return paths->one_sided && paths->put_from == 0 && paths->get_from == 0;
 }
 
 /* --- reports --- */

@@ -207,6 +207,12 @@ static __attribute__((noinline)) bool aq_mpi_in_round_robin(struct aq_mpi_am *am
     return aq_mpi_in_packet(am, found);
 }
 
+/* Returns true if a payload is being received. */
+static inline bool aq_mpi_in_is_coming(const struct aq_mpi_am *am)
+{
+    return (am->coming[AQ_MPI_REPLY] | am->coming[AQ_MPI_REQUEST]) != 0;
+}
+
 /* Replies come first, but they must not starve requests. */
 static inline bool aq_mpi_in_take(struct aq_mpi_am *am, unsigned channels, unsigned looks,
                                   struct aq_mpi_arrival *arrival)
@@ -222,10 +228,13 @@ static inline bool aq_mpi_in_take(struct aq_mpi_am *am, unsigned channels, unsig
     return true;
 }
 
-static bool aq_mpi_in_find(struct aq_mpi_am *am, bool replies_only, struct aq_mpi_found *found)
+/* hurried: the caller waits for something else, too. Over some networks a test of MPI takes longer
+ * than the rest of a poll together. */
+static bool aq_mpi_in_find(struct aq_mpi_am *am, bool replies_only, bool hurried,
+                           struct aq_mpi_found *found)
 {
     const unsigned channels = 1u << AQ_MPI_REPLY | (replies_only ? 0u : 1u << AQ_MPI_REQUEST);
-    const unsigned looks = am->quiet != 0 ? AQ_IN_LOOKS : 1;
+    const unsigned looks = am->quiet != 0 && !hurried && !aq_mpi_in_is_coming(am) ? AQ_IN_LOOKS : 1;
     unsigned open = channels;
 
     found->buf = NULL;
@@ -342,7 +351,7 @@ static bool aq_mpi_am_backoff(void)
     return false;
 }
 
-unsigned aq_mpi_am_poll(struct aq_mpi_am *am, bool replies_only)
+unsigned aq_mpi_am_poll(struct aq_mpi_am *am, bool replies_only, bool hurried)
 {
     struct aq_mpi_found found;
     unsigned served = 0;
@@ -350,7 +359,7 @@ unsigned aq_mpi_am_poll(struct aq_mpi_am *am, bool replies_only)
 
     aq_mpi_am_batch.sent = 0;
     while (!last && served < AQ_IN_MAX && (AQ_LIKELY(aq_mpi_try_lock()) || aq_mpi_am_backoff())) {
-        any = aq_mpi_in_find(am, replies_only, &found);
+        any = aq_mpi_in_find(am, replies_only, hurried, &found);
         aq_mpi_unlock();
         if (!any)
             break;
@@ -389,7 +398,7 @@ bool aq_mpi_am_drain(struct aq_mpi_am *am)
         while (aq_mpi_am_reclaim(am))
             ;
         atomic_store_explicit(&am->before_sleep, true, memory_order_relaxed); /* test every slot */
-        any = aq_mpi_in_find(am, false, &found);
+        any = aq_mpi_in_find(am, false, false, &found);
         am->dropped = am->dropped || (any && aq_mpi_in_matters(&found));
         if (any && found.run && found.buf != NULL)
             aq_mpi_buf_give(found.buf);

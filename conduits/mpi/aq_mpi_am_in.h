@@ -23,8 +23,9 @@ static inline bool aq_mpi_am_is_skipped(enum aq_poll_kind kind)
     return AQ_UNLIKELY(just_sent) && kind == AQ_POLL_OF_SEND && batch->sent < AQ_MPI_BATCH;
 }
 
-/* Runs messages that have arrived. Returns how many. Any thread, without the lock. */
-unsigned aq_mpi_am_poll(struct aq_mpi_am *am, bool replies_only);
+/* Runs messages that have arrived. Returns how many. Any thread, without the lock. hurried: the
+ * caller waits for transfers, too, so it looks only once where it would look several times. */
+unsigned aq_mpi_am_poll(struct aq_mpi_am *am, bool replies_only, bool hurried);
 
 /* The next two are called with the lock. */
 

@@ -9,13 +9,12 @@
  *
  *   one-sided   a one-sided window serves every transfer, even where messages are faster: progress
  *               without MPI calls of the target is worth more than a microsecond. Small transfers
- *               are the exception (aq_mpi_rma.c). Another window serves no puts: a put is complete
- *               after a flush, which would block this rank inside MPI until the target calls MPI
+ *               are the exception (aq_mpi_rma.c). Another window serves nothing: a put is complete
+ *               after a flush, which would block this rank inside MPI until the target calls MPI,
+ *               and a get wakes no target that sleeps (aq_mpi_wakeup.h), as a message does
  *   slow        small transfers to an attentive target go by a message and its answer, if these
  *               take at most AQ_MPI_SLOW_SLACK of the time of a get of 8 bytes by a one-sided
  *               window, and of 1 KiB no longer
- *   speed       a window that is not one-sided serves gets of the sizes at which it is not slower
- *               than a message and its answer
  *   splits      payloads that MPI would send by rendezvous go in eager messages, if two of those
  *               take at most AQ_MPI_SPLIT_SLACK of the time of one as long as both; but packets
  *               of up to the largest of aq_mpi_whole_sizes that takes at most as much of the time
@@ -45,16 +44,11 @@
 
 struct aq_mpi_rma aq_mpi_rma AQ_JOB_STATE;
 
-/* Longest time of a window, relative to a bare MPI message and its answer. An active message takes
- * a little longer than that, but so does a get whose target polls for messages and does not wait
- * inside MPI. */
-#define AQ_MPI_SLACK        1.0
+/* Longest times, relative to others. */
 #define AQ_MPI_ATOMIC_SLACK 4.0
 #define AQ_MPI_SPLIT_SLACK  0.8
 #define AQ_MPI_SLOW_SLACK   0.8
-
-/* For each of aq_mpi_sizes: log2 of the smallest transfer that uses its result. */
-static const unsigned aq_mpi_stands_from[AQ_MPI_SIZES + 1] = { 0, 9, 12, 15, 17, 64 };
+#define AQ_MPI_DIRECT_NOW   ((size_t)65536)
 
 enum {
     AQ_MPI_RMA_AUTO,
@@ -79,18 +73,6 @@ struct aq_mpi_verdict {
 
 /* --- what follows from the measurement --- */
 
-/* Returns the set of sizes at which the window is not slower. */
-static uint64_t aq_mpi_choose_sizes(const uint64_t *window, const uint64_t *message)
-{
-    uint64_t sizes = 0;
-
-    for (unsigned i = 0; i < AQ_MPI_SIZES; i++)
-        for (unsigned power = aq_mpi_stands_from[i]; power < aq_mpi_stands_from[i + 1]; power++)
-            if ((double)window[i] <= AQ_MPI_SLACK * (double)message[i])
-                sizes |= UINT64_C(1) << power;
-    return sizes;
-}
-
 size_t aq_mpi_choose_split(const struct aq_mpi_latency *min)
 {
     size_t above = AQ_MPI_EAGER;
@@ -105,19 +87,24 @@ size_t aq_mpi_choose_split(const struct aq_mpi_latency *min)
     return above;
 }
 
+void aq_mpi_choose_paths(const struct aq_mpi_cost *cost, struct aq_mpi_paths *paths)
+{
+    const struct aq_mpi_latency *min = &cost->min;
+
+    paths->one_sided = cost->one_sided;
+    paths->slow = (double)min->message[0] <= AQ_MPI_SLOW_SLACK * (double)min->get[0]
+                  && min->message[1] <= min->get[1];
+    paths->put_from = paths->get_from = cost->one_sided ? 0 : AQ_MPI_NEVER;
+}
+
 static void aq_mpi_choose_class(enum aq_mpi_class class, const struct aq_mpi_cost *cost,
                                 struct aq_mpi_verdict *own)
 {
     const struct aq_mpi_latency *min = &cost->min;
-    struct aq_mpi_paths *paths = &own->paths[class];
 
     if (!cost->known)
         return;
-    paths->one_sided = cost->one_sided;
-    paths->slow = (double)min->message[0] <= AQ_MPI_SLOW_SLACK * (double)min->get[0]
-                  && min->message[1] <= min->get[1];
-    paths->put = cost->one_sided ? UINT64_MAX : 0;
-    paths->get = cost->one_sided ? UINT64_MAX : aq_mpi_choose_sizes(min->get, min->message);
+    aq_mpi_choose_paths(cost, &own->paths[class]);
     own->atomics[class] = cost->atomics_one_sided
                           && (double)min->fetch <= AQ_MPI_ATOMIC_SLACK * (double)min->message[0];
     own->split_above[class] = aq_mpi_choose_split(min);
@@ -159,31 +146,14 @@ static void aq_mpi_choose_measure(const struct aq_mpi_remote_pair pairs[AQ_MPI_C
 
 /* --- the user's settings --- */
 
-/* Returns the set of sizes from `bytes` on; between powers of two, from the next power on. */
-static uint64_t aq_mpi_choose_from(uint64_t bytes)
+/* Formats a size from which on transfers use the window: "from 512 B on", "never". */
+static const char *aq_mpi_choose_text(size_t from, char *text, size_t len)
 {
-    return bytes <= 1                  ? UINT64_MAX
-           : bytes > UINT64_C(1) << 62 ? 0
-                                       : UINT64_MAX << (64 - __builtin_clzll(bytes - 1));
-}
+    char size[32];
 
-/* Formats the first range of a set: "0 B and more", "512 B to 4 KB", "never". */
-static const char *aq_mpi_choose_text(uint64_t sizes, char *text, size_t len)
-{
-    char from[32], to[32];
-    unsigned low, high;
-
-    if (sizes == 0)
+    if (from == AQ_MPI_NEVER)
         return "never";
-    low = (unsigned)__builtin_ctzll(sizes);
-    high = ~(sizes >> low) == 0 ? 64 - low : (unsigned)__builtin_ctzll(~(sizes >> low));
-    aq_env_format_size(low == 0 ? 0 : UINT64_C(1) << low, from, sizeof(from));
-    if (low + high >= 64)
-        snprintf(text, len, "from %s on", from);
-    else
-        snprintf(text, len, "from %s to %s%s", from,
-                 aq_env_format_size(UINT64_C(1) << (low + high), to, sizeof(to)),
-                 sizes >> (low + high) != 0 ? " and some larger" : "");
+    snprintf(text, len, "from %s on", aq_env_format_size(from, size, sizeof(size)));
     return text;
 }
 
@@ -191,11 +161,11 @@ static const char *aq_mpi_choose_text(uint64_t sizes, char *text, size_t len)
 static void aq_mpi_choose_settings(struct aq_mpi_paths *paths)
 {
     if (aq_env_choice(AQ_ENV_MPI_RMA) == AQ_MPI_RMA_WINDOW)
-        paths->put = paths->get = UINT64_MAX;
+        paths->put_from = paths->get_from = 0;
     if (aq_env_is_set(AQ_ENV_MPI_PUT_FROM))
-        paths->put = aq_mpi_choose_from(aq_env_size(AQ_ENV_MPI_PUT_FROM));
+        paths->put_from = (size_t)aq_env_size(AQ_ENV_MPI_PUT_FROM);
     if (aq_env_is_set(AQ_ENV_MPI_GET_FROM))
-        paths->get = aq_mpi_choose_from(aq_env_size(AQ_ENV_MPI_GET_FROM));
+        paths->get_from = (size_t)aq_env_size(AQ_ENV_MPI_GET_FROM);
 }
 
 /* Shows the result for a class in the list of settings. */
@@ -205,10 +175,10 @@ static void aq_mpi_choose_show(const struct aq_mpi_paths *paths)
 
     if (!aq_env_is_set(AQ_ENV_MPI_PUT_FROM))
         aq_env_set_computed(AQ_ENV_MPI_PUT_FROM,
-                            aq_mpi_choose_text(paths->put, text, sizeof(text)));
+                            aq_mpi_choose_text(paths->put_from, text, sizeof(text)));
     if (!aq_env_is_set(AQ_ENV_MPI_GET_FROM))
         aq_env_set_computed(AQ_ENV_MPI_GET_FROM,
-                            aq_mpi_choose_text(paths->get, text, sizeof(text)));
+                            aq_mpi_choose_text(paths->get_from, text, sizeof(text)));
 }
 
 static void aq_mpi_choose_tell(enum aq_mpi_class class)
@@ -220,8 +190,8 @@ static void aq_mpi_choose_tell(enum aq_mpi_class class)
         AQ_LOG(INFO, MPI,
                "transfers %s: puts by a window %s, gets %s, else directly from %zu bytes on; "
                "atomics by %s",
-               aq_mpi_class_names[class], aq_mpi_choose_text(paths->put, put, sizeof(put)),
-               aq_mpi_choose_text(paths->get, get, sizeof(get)), paths->direct,
+               aq_mpi_class_names[class], aq_mpi_choose_text(paths->put_from, put, sizeof(put)),
+               aq_mpi_choose_text(paths->get_from, get, sizeof(get)), paths->direct,
                aq_mpi_rma.atomics ? "the window where they may" : "messages");
 }
 
@@ -261,6 +231,14 @@ size_t aq_mpi_choose_coalesced_get(void)
 
 /* --- all ranks --- */
 
+/* Unless the user has said otherwise, shorter puts whose source must be free at once are copied: an
+ * MPI may read their source only when the target is ready for it. */
+static size_t aq_mpi_choose_direct_now(void)
+{
+    return aq_env_is_set(AQ_ENV_MPI_DIRECT) ? (size_t)aq_env_size(AQ_ENV_MPI_DIRECT)
+                                            : AQ_MPI_DIRECT_NOW;
+}
+
 void aq_mpi_choose_none(void)
 {
     const bool splits = aq_env_choice(AQ_ENV_AQ_MPI_SPLIT) == AQ_MPI_SPLIT_ALWAYS;
@@ -270,7 +248,10 @@ void aq_mpi_choose_none(void)
                               memory_order_relaxed); /* see aq_mpi_am_is_split() */
     for (unsigned class = 0; class < AQ_MPI_CLASSES; class ++)
         aq_mpi_rma.paths[class] =
-            (struct aq_mpi_paths){ .direct = (size_t)aq_env_size(AQ_ENV_MPI_DIRECT) };
+            (struct aq_mpi_paths){ .put_from = AQ_MPI_NEVER,
+                                   .get_from = AQ_MPI_NEVER,
+                                   .direct = (size_t)aq_env_size(AQ_ENV_MPI_DIRECT),
+                                   .direct_now = aq_mpi_choose_direct_now() };
     aq_mpi_rma.window = aq_mpi_rma.atomics = false;
 }
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "conduits/mpi/aq_mpi_measure.h"
+#include "conduits/mpi/aq_mpi_path.h"
 
 /* Without a window, transfers use messages or the direct path, and payloads are split if the user
  * says so. */
@@ -23,6 +24,8 @@ size_t aq_mpi_choose_coalesced_get(void);
 /* Returns the size of packets, in bytes, above which they are split, by the measurement; 0: none
  * is. */
 size_t aq_mpi_choose_split(const struct aq_mpi_latency *min);
+/* Writes what follows for a class of pairs from the measurement. */
+void aq_mpi_choose_paths(const struct aq_mpi_cost *cost, struct aq_mpi_paths *paths);
 /* Collective. window: the window exists. Fills in aq_mpi_rma. AQ_OK or negative, logged. */
 int aq_mpi_choose(bool window);
 

@@ -42,10 +42,9 @@
 #define AQ_MPI_WARM       4 /* repeats before them: memory of MPI's is used for the first time */
 #define AQ_MPI_STEADY \
     1.5 /* the machine was quiet if half of the times are below this multiple of the minimum */
-_Static_assert(AQ_MPI_TRIED == 262144, "the largest of aq_mpi_sizes, which the window holds");
 _Static_assert(AQ_MPI_PAIR_TAG <= 32767, "every MPI has tags up to this one");
 
-const size_t aq_mpi_sizes[AQ_MPI_SIZES] = { 8, 1024, 8192, 65536, 262144 };
+const size_t aq_mpi_sizes[AQ_MPI_SIZES] = { 8, 1024, 8192 };
 const size_t aq_mpi_whole_sizes[AQ_MPI_WHOLES] = { 4352, 7168 };
 
 /* Repeated times of one thing, ns. */
@@ -69,8 +68,8 @@ enum aq_mpi_trial { AQ_MPI_TRY_TRANSFERS, AQ_MPI_TRY_ATOMICS, AQ_MPI_TRIALS };
 /* Usual times of windows without hardware support: MPICH 4.0 over UCX's shared memory, two
  * processes, a quiet machine. */
 static const struct aq_mpi_latency aq_mpi_usual = {
-    .get = { 393, 500, 2500, 9000, 33000 },
-    .message = { 353, 500, 1500, 7500, 23000 },
+    .get = { 393, 500, 2500 },
+    .message = { 353, 500, 1500 },
     .fetch = 400,
 };
 
@@ -377,7 +376,7 @@ static void aq_mpi_pair_lead(struct aq_mpi_pair *pair, struct aq_mpi_cost *cost)
 void aq_mpi_measure(const struct aq_mpi_lib_rma *lib, gex_Rank_t peer, bool leads,
                     struct aq_mpi_cost *cost_out)
 {
-    const size_t max = aq_mpi_sizes[AQ_MPI_SIZES - 1];
+    const size_t max = AQ_MPI_TRIED;
     struct aq_mpi_pair pair = { .lib = lib, .peer = peer };
     bool usable = false;
     uint32_t me = 0;

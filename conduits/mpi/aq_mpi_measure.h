@@ -14,15 +14,15 @@
 #include "conduits/mpi/aq_mpi_lib_rma.h"
 #include "gasnetex.h"
 
-#define AQ_MPI_SIZES 5
+#define AQ_MPI_SIZES 3
 
 /* The sizes that are measured, bytes. */
 extern const size_t aq_mpi_sizes[AQ_MPI_SIZES];
 
-/* The largest of them: a put of so many bytes is known to be one-sided, if the window is. */
+/* A put of so many bytes is known to be one-sided, if the window is; bytes. */
 #define AQ_MPI_TRIED ((size_t)262144)
-/* The one of them that an MPI may send by rendezvous, and two eager messages of about half of it
- * not. */
+/* The one of aq_mpi_sizes that an MPI may send by rendezvous, and two eager messages of about half
+ * of it not. */
 #define AQ_MPI_SPLIT_SIZE 2
 
 /* Packets of sizes in between, which an MPI may send at once too, bytes. */

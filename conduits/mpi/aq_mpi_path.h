@@ -20,11 +20,14 @@
 struct aq_mpi_paths {
     /* Transfers by the window complete whatever the target does, so that a flush is short. */
     bool one_sided;
-    bool slow;    /* a message and its answer are faster than the shortest of them */
-    uint64_t put; /* bit i: puts of 2^i bytes up to twice that use the window */
-    uint64_t get;
-    size_t direct; /* bytes from which transfers without a window use the direct path */
+    bool slow;       /* a message and its answer are faster than the shortest of them */
+    size_t put_from; /* bytes from which puts use the window; AQ_MPI_NEVER */
+    size_t get_from;
+    size_t direct;     /* bytes from which transfers without a window use the direct path */
+    size_t direct_now; /* and puts whose source must be free at once */
 };
+
+#define AQ_MPI_NEVER SIZE_MAX
 
 struct aq_mpi_rma {
     const struct aq_mpi_lib_rma *lib; /* NULL: no rank outside shared memory */
@@ -40,12 +43,6 @@ extern struct aq_mpi_rma aq_mpi_rma;
 static inline const struct aq_mpi_paths *aq_mpi_paths_to(gex_Rank_t rank)
 {
     return &aq_mpi_rma.paths[aq_mpi_class_of(aq_job.host_of, aq_job.rank, rank)];
-}
-
-/* sizes: put or get of struct aq_mpi_paths. */
-static inline bool aq_mpi_paths_say_window(uint64_t sizes, size_t nbytes)
-{
-    return (sizes >> (63 - __builtin_clzll(nbytes | 1)) & 1) != 0;
 }
 
 #endif

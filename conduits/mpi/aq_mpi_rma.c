@@ -48,7 +48,7 @@ int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
         (flags & GEX_FLAG_IMMEDIATE) == 0 || nbytes <= (lc_now ? AQ_MPI_SHORT : AQ_MPI_FRAG_MAX);
     const bool fits = aq_mpi_coalesce_fits(aq_mpi_coalesce.max_put, dest, nbytes, flags);
     const bool implicit = fits && op->kind->counts_many;
-    const bool window = !implicit && aq_mpi_paths_say_window(paths->put, nbytes) && may_wait
+    const bool window = !implicit && nbytes >= paths->put_from && may_wait
                         && aq_bound_contains(jobrank, dest, nbytes);
 
     if (implicit || (fits && aq_mpi_shares(op, jobrank, paths, window))) {
@@ -57,7 +57,7 @@ int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     }
     if (window)
         return aq_mpi_window_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-    if (nbytes >= paths->direct && may_wait)
+    if (nbytes >= (lc_now ? paths->direct_now : paths->direct) && may_wait)
         return aq_mpi_direct_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
 }
@@ -66,8 +66,7 @@ int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
                gex_Flags_t flags)
 {
     const struct aq_mpi_paths *paths = aq_mpi_paths_to(jobrank);
-    const bool window =
-        aq_mpi_paths_say_window(paths->get, nbytes) && aq_bound_contains(jobrank, src, nbytes);
+    const bool window = nbytes >= paths->get_from && aq_bound_contains(jobrank, src, nbytes);
 
     if ((flags & GEX_FLAG_IMMEDIATE) != 0 && nbytes > AQ_MPI_FRAG_MAX)
         return aq_ref_get(op, jobrank, dest, src, nbytes,

@@ -195,8 +195,7 @@ bool aq_mpi_window_place(gex_Rank_t jobrank, void *dest, const void *src, size_t
                               .local = (char *)(uintptr_t)src,
                               .remote = aq_mpi_window_at(jobrank, dest) };
 
-    if (!paths->one_sided || !aq_mpi_paths_say_window(paths->put, nbytes)
-        || !aq_bound_contains(jobrank, dest, nbytes)
+    if (!paths->one_sided || nbytes < paths->put_from || !aq_bound_contains(jobrank, dest, nbytes)
         || !aq_mpi_xfer_is_alone(&aq_mpi_rma.xfers, jobrank))
         return false;
     /* an MPI may need the target for longer puts than were tried */

@@ -83,9 +83,60 @@ static void test_split(void **state)
     assert_int_equal(split_above(1000, 500, 300, 350), aq_mpi_whole_sizes[1]);
 }
 
+/* A window that needs polls of its target serves nothing, however quick it was while measured. */
+static void test_window(void **state)
+{
+    struct aq_mpi_cost cost = { .known = true, .min = { .get = { 1, 1, 1 } } };
+    struct aq_mpi_paths paths;
+
+    (void)state;
+    for (unsigned i = 0; i < AQ_MPI_SIZES; i++)
+        cost.min.message[i] = 100;
+    aq_mpi_choose_paths(&cost, &paths);
+    assert_false(paths.one_sided);
+    assert_true(paths.put_from == AQ_MPI_NEVER && paths.get_from == AQ_MPI_NEVER);
+    cost.one_sided = true;
+    aq_mpi_choose_paths(&cost, &paths);
+    assert_true(paths.put_from == 0 && paths.get_from == 0);
+    assert_false(paths.slow);
+    cost.min.get[0] = cost.min.get[1] = 130;
+    aq_mpi_choose_paths(&cost, &paths);
+    assert_true(paths.slow);
+}
+
+/* Exits with 0 if direct transfers begin where they should. */
+static void check_direct(void *arg)
+{
+    const struct settings *s = arg;
+
+    set("GASNET_MPI_DIRECT", s->direct);
+    aq_env_init();
+    aq_mpi_choose_none();
+    _exit(aq_mpi_rma.paths[0].direct == s->max
+                  && aq_mpi_rma.paths[0].direct_now == (s->direct == NULL ? 65536 : s->max)
+              ? 0
+              : 1);
+}
+
+static void test_direct(void **state)
+{
+    static const struct settings all[] = { { .max = 8193 }, { .direct = "100", .max = 100 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        struct settings one = all[i];
+        struct aq_unit_result result;
+
+        aq_unit_run(check_direct, &one, &result);
+        assert_int_equal(aq_unit_exit_code(&result), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_settings),
+                                        cmocka_unit_test(test_window),
+                                        cmocka_unit_test(test_direct),
                                         cmocka_unit_test(test_split) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

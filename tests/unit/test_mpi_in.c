@@ -37,11 +37,12 @@ static struct {
     size_t payload_sent;     /* bytes, in payloads */
     struct aq_mpi_head sent; /* the last packet's */
     uint32_t tag;
+    unsigned looks; /* that the last poll was to take */
 } mpi;
 
 static int fake_take(unsigned channels, unsigned looks, struct aq_mpi_arrival *arrival_out)
 {
-    (void)looks;
+    mpi.looks = looks == 0 ? mpi.looks : looks; /* 0: at every slot */
     if (mpi.error != 0)
         return -mpi.error;
     if (!mpi.remote_addr || (channels & 1u << mpi.arrival.channel) == 0)
@@ -251,22 +252,22 @@ static void test_short(void **state)
 {
     (void)state;
     arrive_short(AQ_MPI_REQUEST, -5);
-    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 1);
     assert_int_equal(seen.times, 1);
     assert_int_equal(seen.first, -5);
     assert_int_equal(peers[SENDER].in.limit, 1);
     arrive_short(AQ_MPI_REPLY, INT32_MAX);
-    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, true), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, true, false), 1);
     assert_int_equal(seen.first, INT32_MAX);
     assert_int_equal(peers[SENDER].in.limit, 1); /* a reply is not paid for */
     arrive_short(AQ_MPI_REQUEST, 0);
-    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, true),
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, true, false),
                      0); /* no request for who can take replies only */
     assert_int_equal(seen.times, 2);
-    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 1);
     assert_int_equal(seen.times, 3);
     for (unsigned idle = 0; idle < 3; idle++)
-        assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 0);
+        assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 0);
     assert_int_equal(mpi.restarts, 3); /* every slot is MPI's again */
 }
 
@@ -279,14 +280,14 @@ static bool looks_after_request(enum aq_poll_kind kind)
     aq_mpi_am_batch.just_sent = true;
     looks = !aq_mpi_am_is_skipped(kind);
     if (looks)
-        (void)aq_mpi_am_poll(&aq_mpi_am, kind == AQ_POLL_REPLIES);
+        (void)aq_mpi_am_poll(&aq_mpi_am, kind == AQ_POLL_REPLIES, false);
     return looks;
 }
 
 static void test_polls_left_out(void **state)
 {
     (void)state;
-    (void)aq_mpi_am_poll(&aq_mpi_am, false);
+    (void)aq_mpi_am_poll(&aq_mpi_am, false, false);
     for (unsigned bunch = 0; bunch < 3; bunch++) {
         for (unsigned i = 1; i < AQ_MPI_BATCH; i++)
             assert_false(looks_after_request(AQ_POLL_OF_SEND));
@@ -306,22 +307,22 @@ static void test_payloads(void **state)
 {
     (void)state;
     arrive_message(AQ_AM_MEDIUM, NULL, 100, 0);
-    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 1);
     assert_int_equal(seen.nbytes, 100);
     assert_int_equal(seen.last_byte, 0x66);
     arrive_message(AQ_AM_LONG, segment + sizeof(segment) - 100, 100, 0); /* the last that fit */
-    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 1);
     assert_ptr_equal(seen.payload, segment + sizeof(segment) - 100);
     assert_int_equal(seen.last_byte, 0x66);
     arrive_message(AQ_AM_LONG, segment, sizeof(segment),
                    AQ_MPI_TAGS); /* by itself, straight to its place */
-    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 1);
     assert_ptr_equal(mpi.payload_dest, segment);
     assert_int_equal(mpi.tag, AQ_MPI_TAGS);
     assert_int_equal(seen.nbytes, sizeof(segment));
     assert_int_equal(seen.last_byte, 0x77);
     arrive_message(AQ_AM_MEDIUM, NULL, AQ_MPI_MAX_MEDIUM, 1);
-    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 1);
     assert_int_equal(seen.nbytes, AQ_MPI_MAX_MEDIUM);
     assert_int_equal(seen.last_byte, 0x77);
     assert_int_equal(seen.times, 4);
@@ -336,12 +337,32 @@ static void test_placed(void **state)
     (void)state;
     segment[2 * AQ_MPI_INLINE] = 0x55;
     arrive_message(AQ_AM_LONG, segment + 1, 2 * AQ_MPI_INLINE, AQ_MPI_PLACED);
-    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 1);
     assert_null(mpi.payload_dest); /* nothing is received */
     assert_int_equal(seen.times, 1);
     assert_ptr_equal(seen.payload, segment + 1);
     assert_int_equal(seen.last_byte, 0x55);
     assert_int_equal(peers[SENDER].in.limit, aq_mpi_credit_cost(2 * AQ_MPI_INLINE));
+}
+
+/* Several tests of MPI in a poll that follows one without a message, unless something else may have
+ * come. */
+static void test_looks(void **state)
+{
+    (void)state;
+    arrive_short(AQ_MPI_REQUEST, 0);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 0);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 0);
+    assert_true(mpi.looks > 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, true), 0);
+    assert_int_equal(mpi.looks, 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 0);
+    assert_true(mpi.looks > 1);
+    aq_mpi_am.coming[AQ_MPI_REPLY] = 1;
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 0);
+    assert_int_equal(mpi.looks, 1);
+    aq_mpi_am.coming[AQ_MPI_REPLY] = 0;
 }
 
 /* As much of a payload as MPI sends eagerly is in the packet, the rest comes by itself. */
@@ -351,7 +372,7 @@ static void test_split(void **state)
 
     (void)state;
     arrive_split(AQ_AM_MEDIUM, NULL, nbytes);
-    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 1);
     assert_int_equal(mpi.payload_bytes, nbytes - (AQ_MPI_EAGER - AQ_MPI_PREFIX));
     assert_int_equal(mpi.receives, 3);
     assert_int_equal(mpi.frag_bytes, AQ_MPI_EAGER);
@@ -360,7 +381,7 @@ static void test_split(void **state)
     assert_int_equal(((const char *)seen.payload)[AQ_MPI_EAGER - AQ_MPI_PREFIX], 0x77);
     assert_int_equal(seen.last_byte, 0x77);
     arrive_split(AQ_AM_LONG, segment + 8, nbytes);
-    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 1);
     assert_ptr_equal(seen.payload, segment + 8);
     assert_int_equal(segment[7 + nbytes], 0x77);
     assert_int_equal(seen.times, 2);
@@ -372,7 +393,7 @@ static void test_credit_is_reported(void **state)
     (void)state;
     for (unsigned i = 1; i <= WINDOW; i++) {
         arrive_short(AQ_MPI_REQUEST, 0);
-        assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+        assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 1);
         assert_int_equal(mpi.sends, i / (WINDOW / 2));
     }
     assert_int_equal(mpi.sent.kind, AQ_MPI_CREDIT);
@@ -412,7 +433,7 @@ static void test_credit_windows(void **state)
 static void poll_once(void *arg)
 {
     (void)arg;
-    (void)aq_mpi_am_poll(&aq_mpi_am, false);
+    (void)aq_mpi_am_poll(&aq_mpi_am, false, false);
 }
 
 static void check_ends(const char *says)
@@ -461,7 +482,7 @@ static void test_false_credit(void **state)
                     (struct aq_mpi_head){ .kind = AQ_MPI_CREDIT, .done = 1, .messages = 1 });
     check_ends(FALSE_PACKET "credit for requests that were not sent");
     aq_mpi_credit_spend(&peers[SENDER], 1); /* now it was */
-    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false), 1);
+    assert_int_equal(aq_mpi_am_poll(&aq_mpi_am, false, false), 1);
     assert_int_equal(peers[SENDER].out.limit, WINDOW + 1);
     assert_int_equal(peers[SENDER].handled, 1);
 }
@@ -526,10 +547,19 @@ static void test_mpi_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OF(test_short),          OF(test_polls_left_out), OF(test_payloads),
-        OF(test_placed),         OF(test_split),          OF(test_credit_is_reported),
-        OF(test_credit_windows), OF(test_false_heads),    OF(test_false_credit),
-        OF(test_false_places),   OF(test_false_payload),  OF(test_no_handler),
+        OF(test_short),
+        OF(test_polls_left_out),
+        OF(test_payloads),
+        OF(test_placed),
+        OF(test_looks),
+        OF(test_split),
+        OF(test_credit_is_reported),
+        OF(test_credit_windows),
+        OF(test_false_heads),
+        OF(test_false_credit),
+        OF(test_false_places),
+        OF(test_false_payload),
+        OF(test_no_handler),
         OF(test_mpi_fails),
     };
 
