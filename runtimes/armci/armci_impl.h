@@ -74,21 +74,25 @@ struct aq_armci_control {
     _Atomic int64_t notified[]; /* by rank: its notifications to the owner */
 };
 
+#define AQ_ARMCI_CACHE_LINE 64
+
 struct aq_armci_peer {
     intptr_t delta; /* caller's address minus owner's address; 0 if the memory is not mapped */
     char *base;     /* the peer's segment, at the address that the caller uses */
     size_t size;
     struct aq_armci_control *control; /* NULL: the peer's memory is not mapped */
-    bool one_sided;                   /* puts need no thread of the peer */
     gex_Event_t put;                  /* of a blocking put that may not have arrived */
     void *put_owned;                  /* memory that it uses; freed with the event */
-    uint32_t sent;                    /* messages of armci_stream.c to the peer */
-    _Atomic uint32_t done;            /* those that the peer has applied */
-    gex_HSL_t arriving;               /* protects next and early */
-    uint32_t next;                    /* number of the peer's message that is applied next */
-    struct aq_armci_early *early;     /* its messages that have come before their turn */
-    bool dirty;                       /* the rank is in aq_armci.dirty */
     int64_t notify_sent;
+    uint32_t sent;  /* messages of armci_stream.c to the peer */
+    bool one_sided; /* puts need no thread of the peer */
+    bool dirty;     /* the rank is in aq_armci.dirty */
+
+    /* Handlers write what follows, perhaps on the service thread. */
+    _Alignas(AQ_ARMCI_CACHE_LINE) _Atomic uint32_t done; /* messages that the peer has applied */
+    uint32_t next;                /* number of the peer's message that is applied next */
+    gex_HSL_t arriving;           /* protects next and early */
+    struct aq_armci_early *early; /* the peer's messages that have come before their turn */
     int64_t notify_waited;
 };
 

@@ -236,10 +236,13 @@ static void register_handlers(gex_EP_t ep)
 
 static void find_peers(void)
 {
-    aq_armci.peers = calloc((size_t)aq_armci.nproc, sizeof(struct aq_armci_peer));
+    const size_t bytes = (size_t)aq_armci.nproc * sizeof(struct aq_armci_peer);
+
+    aq_armci.peers = aligned_alloc(AQ_ARMCI_CACHE_LINE, bytes);
     aq_armci.dirty = calloc((size_t)aq_armci.nproc, sizeof(int));
     if (aq_armci.peers == NULL || aq_armci.dirty == NULL)
         aq_armci_fatal("no memory for what is known about %d ranks", aq_armci.nproc);
+    memset(aq_armci.peers, 0, bytes);
     for (int p = 0; p < aq_armci.nproc; p++) {
         struct aq_armci_peer *peer = &aq_armci.peers[p];
         void *owner, *mapped;
