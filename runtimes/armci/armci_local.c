@@ -23,9 +23,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Bytes of freed local memory that stays: Global Arrays allocates a buffer of 24 MiB for each
- * product, and touches some of it. Pages that come and go cost more than a small product. */
-#define LOCAL_RESERVE ((size_t)32 << 20)
+/* Bytes of freed local memory that stays: Global Arrays allocates a buffer for each product, of
+ * 24 MiB on one host and 40 MiB on several, and touches some of it. Pages that come and go cost
+ * more than a small product. */
+#define LOCAL_RESERVE ((size_t)64 << 20)
 
 /* Pages of allocations that have outlived their job. */
 struct range {
