@@ -174,7 +174,7 @@ AQ_PUBLIC void aq_tools_alone_check(const uint64_t *held, char want, const char 
 /* --- thread-specific values --- */
 
 /* Where threads share nothing but a name: at file scope, followed by a semicolon. */
-#if GASNETT_THREAD_SAFE
+#if AQ_TOOLS_THREADS
 #define AQ_TOOLS_OF_THREAD __thread
 #else
 #define AQ_TOOLS_OF_THREAD

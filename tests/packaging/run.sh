@@ -272,16 +272,29 @@ case $modes in *parsync*) m=parsync ;; esac
 cat >locks.c <<'END'
 #include "gasnetex.h"
 #include "gasnet_tools.h"
+static gasnett_mutex_t lock = GASNETT_MUTEX_INITIALIZER;
+GASNETT_THREADKEY_DEFINE(key);
+
+static void *other(void *arg)
+{
+    return gasnett_mutex_trylock(&lock) == EBUSY && gasnett_threadkey_get(key) == NULL ? arg : NULL;
+}
+
 int main(void)
 {
-    static gasnett_mutex_t lock = GASNETT_MUTEX_INITIALIZER;
+    pthread_t thread;
+    void *result;
 
+    gasnett_threadkey_set(key, &lock);
     gasnett_mutex_lock(&lock);
-    return gasnett_mutex_trylock(&lock) == EBUSY ? 0 : 1;
+    pthread_create(&thread, NULL, other, &lock);
+    pthread_join(thread, &result);
+    gasnett_mutex_unlock(&lock);
+    return result == NULL;
 }
 END
 # shellcheck disable=SC2086
-check "a parsync client's locks are real" sh -c "$CC $AQ_SANITIZE_FLAGS -D_GNU_SOURCE -DGASNET_PARSYNC $own -include errno.h locks.c -o locks -L$tree/lib -lgasnet-smp-$m -lpthread -lm && ./locks"
+check "a parsync client's locks and thread keys are real" sh -c "$CC $AQ_SANITIZE_FLAGS -D_GNU_SOURCE -DGASNET_PARSYNC $own -include errno.h locks.c -o locks -L$tree/lib -lgasnet-smp-$m -lpthread -lm && ./locks"
 flipped=$(case $AQ_DEBUG_NAME in GASNET_DEBUG) echo GASNET_NDEBUG ;; *) echo GASNET_DEBUG ;; esac)
 check "par client with the seq library does not link; the message names the mode" mismatch compiled_for_PAR_ "$own" PAR seq
 check "seq client with the par library does not link; the message names the mode" mismatch compiled_for_SEQ_ "$own" SEQ par
