@@ -27,6 +27,7 @@
 #define AQ_IN_MAX        8u  /* handlers that one poll runs */
 /* tests per poll after a poll that found nothing: the caller probably waits */
 #define AQ_IN_LOOKS 8u
+#define AQ_IN_BOTH  2u  /* one in each channel */
 #define AQ_IN_HARD  64u /* polls in a row that find nothing before every slot is tested */
 /* polls that find the lock taken before one of them yields the core */
 #define AQ_IN_YIELD       4u
@@ -234,7 +235,9 @@ static bool aq_mpi_in_find(struct aq_mpi_am *am, bool replies_only, bool hurried
                            struct aq_mpi_found *found)
 {
     const unsigned channels = 1u << AQ_MPI_REPLY | (replies_only ? 0u : 1u << AQ_MPI_REQUEST);
-    const unsigned looks = am->quiet != 0 && !hurried && !aq_mpi_in_is_coming(am) ? AQ_IN_LOOKS : 1;
+    const unsigned looks = am->quiet == 0                       ? 1
+                           : hurried || aq_mpi_in_is_coming(am) ? AQ_IN_BOTH
+                                                                : AQ_IN_LOOKS;
     unsigned open = channels;
 
     found->buf = NULL;

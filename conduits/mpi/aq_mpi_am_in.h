@@ -24,7 +24,7 @@ static inline bool aq_mpi_am_is_skipped(enum aq_poll_kind kind)
 }
 
 /* Runs messages that have arrived. Returns how many. Any thread, without the lock. hurried: the
- * caller waits for transfers, too, so it looks only once where it would look several times. */
+ * transfers are under way, which the caller tests next, so each channel is tested once only. */
 unsigned aq_mpi_am_poll(struct aq_mpi_am *am, bool replies_only, bool hurried);
 
 /* The next two are called with the lock. */

@@ -48,7 +48,7 @@ struct aq_mpi_rma aq_mpi_rma AQ_JOB_STATE;
 #define AQ_MPI_ATOMIC_SLACK 4.0
 #define AQ_MPI_SPLIT_SLACK  0.8
 #define AQ_MPI_SLOW_SLACK   0.8
-#define AQ_MPI_DIRECT_NOW   ((size_t)65536)
+#define AQ_MPI_DIRECT_PUT   ((size_t)65536)
 
 enum {
     AQ_MPI_RMA_AUTO,
@@ -187,12 +187,13 @@ static void aq_mpi_choose_tell(enum aq_mpi_class class)
     char put[128], get[128];
 
     if (aq_job.rank == 0)
-        AQ_LOG(INFO, MPI,
-               "transfers %s: puts by a window %s, gets %s, else directly from %zu bytes on; "
-               "atomics by %s",
-               aq_mpi_class_names[class], aq_mpi_choose_text(paths->put_from, put, sizeof(put)),
-               aq_mpi_choose_text(paths->get_from, get, sizeof(get)), paths->direct,
-               aq_mpi_rma.atomics ? "the window where they may" : "messages");
+        AQ_LOG(
+            INFO, MPI,
+            "transfers %s: puts by a window %s, gets %s, else directly from %zu and %zu bytes on; "
+            "atomics by %s",
+            aq_mpi_class_names[class], aq_mpi_choose_text(paths->put_from, put, sizeof(put)),
+            aq_mpi_choose_text(paths->get_from, get, sizeof(get)), paths->direct_put,
+            paths->direct_get, aq_mpi_rma.atomics ? "the window where they may" : "messages");
 }
 
 bool aq_mpi_choose_needs_window(void)
@@ -231,12 +232,12 @@ size_t aq_mpi_choose_coalesced_get(void)
 
 /* --- all ranks --- */
 
-/* Unless the user has said otherwise, shorter puts whose source must be free at once are copied: an
- * MPI may read their source only when the target is ready for it. */
-static size_t aq_mpi_choose_direct_now(void)
+/* Unless the user has said otherwise, shorter puts are messages: an MPI may send them before their
+ * target looks, and credit bounds the memory that they take there (aq_mpi_credit.h). */
+static size_t aq_mpi_choose_direct_put(void)
 {
     return aq_env_is_set(AQ_ENV_MPI_DIRECT) ? (size_t)aq_env_size(AQ_ENV_MPI_DIRECT)
-                                            : AQ_MPI_DIRECT_NOW;
+                                            : AQ_MPI_DIRECT_PUT;
 }
 
 void aq_mpi_choose_none(void)
@@ -250,8 +251,8 @@ void aq_mpi_choose_none(void)
         aq_mpi_rma.paths[class] =
             (struct aq_mpi_paths){ .put_from = AQ_MPI_NEVER,
                                    .get_from = AQ_MPI_NEVER,
-                                   .direct = (size_t)aq_env_size(AQ_ENV_MPI_DIRECT),
-                                   .direct_now = aq_mpi_choose_direct_now() };
+                                   .direct_put = aq_mpi_choose_direct_put(),
+                                   .direct_get = (size_t)aq_env_size(AQ_ENV_MPI_DIRECT) };
     aq_mpi_rma.window = aq_mpi_rma.atomics = false;
 }
 

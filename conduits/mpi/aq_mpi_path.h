@@ -23,8 +23,8 @@ struct aq_mpi_paths {
     bool slow;       /* a message and its answer are faster than the shortest of them */
     size_t put_from; /* bytes from which puts use the window; AQ_MPI_NEVER */
     size_t get_from;
-    size_t direct;     /* bytes from which transfers without a window use the direct path */
-    size_t direct_now; /* and puts whose source must be free at once */
+    /* bytes from which transfers without a window use the direct path */
+    size_t direct_put, direct_get;
 };
 
 #define AQ_MPI_NEVER SIZE_MAX

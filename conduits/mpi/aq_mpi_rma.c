@@ -57,7 +57,7 @@ int aq_mpi_put(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     }
     if (window)
         return aq_mpi_window_put(op, jobrank, dest, src, nbytes, lc_now, flags);
-    if (nbytes >= (lc_now ? paths->direct_now : paths->direct) && may_wait)
+    if (nbytes >= paths->direct_put && may_wait)
         return aq_mpi_direct_put(op, jobrank, dest, src, nbytes, lc_now, flags);
     return aq_ref_put(op, jobrank, dest, src, nbytes, lc_now, flags);
 }
@@ -78,7 +78,7 @@ int aq_mpi_get(struct aq_op *op, gex_Rank_t jobrank, void *dest, const void *src
     }
     if (window)
         return aq_mpi_window_get(op, jobrank, dest, src, nbytes, flags);
-    if (nbytes >= paths->direct)
+    if (nbytes >= paths->direct_get)
         return aq_mpi_direct_get(op, jobrank, dest, src, nbytes, flags);
     return aq_ref_get(op, jobrank, dest, src, nbytes, flags);
 }

@@ -112,8 +112,8 @@ static void check_direct(void *arg)
     set("GASNET_MPI_DIRECT", s->direct);
     aq_env_init();
     aq_mpi_choose_none();
-    _exit(aq_mpi_rma.paths[0].direct == s->max
-                  && aq_mpi_rma.paths[0].direct_now == (s->direct == NULL ? 65536 : s->max)
+    _exit(aq_mpi_rma.paths[0].direct_get == s->max
+                  && aq_mpi_rma.paths[0].direct_put == (s->direct == NULL ? 65536 : s->max)
               ? 0
               : 1);
 }
