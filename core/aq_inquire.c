@@ -1,11 +1,14 @@
 /*
- * aq_one_sided.c - whether transfers need their target: aqueduct_is_one_sided().
+ * aq_inquire.c - what clients ask about transfers: whether they need their target,
+ * aqueduct_is_one_sided(); whether they need polls now, aqueduct_is_busy().
  *
  * Threads   any
  * Uses      the conduit tables
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "aqueduct.h"
+
+#include <stdatomic.h>
 
 #include "base/aq_log.h"
 #include "core/aq_job.h"
@@ -19,4 +22,14 @@ int aqueduct_is_one_sided(gex_Rank_t jobrank)
         return 0;
     ops = aq_job_is_local(jobrank) ? aq_job.local : aq_job.remote;
     return (ops->caps & AQ_CAP_ONE_SIDED) != 0 || ops->is_one_sided(jobrank);
+}
+
+int aqueduct_is_busy(void)
+{
+    aq_check_started(__func__);
+    /* relaxed: what another thread starts at this moment is for that thread's polls */
+    return aq_job.has_remote
+           && atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)aq_job.remote->busy,
+                                   memory_order_relaxed)
+                  != 0;
 }

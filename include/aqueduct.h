@@ -124,6 +124,18 @@ static inline AQ_UNUSED const char *aqueduct_job_conduit(void)
 AQ_PUBLIC int aqueduct_is_one_sided(gex_Rank_t jobrank);
 
 /**
+ * aqueduct_is_busy - whether transfers are known to be under way that only polls of this rank move.
+ * A hint for a client that is about to compute without calls, where no thread of the library polls
+ * (GASNET_PROGRESS_THREAD): the transfers may be of this rank, or of others that it serves.
+ * Context  any, once the segments are attached and until the job ends
+ * Returns  1: over mpi, transfers through a window or between two buffers (GASNET_MPI_DIRECT); over
+ *          udp, messages that wait for others to be sent with. 0: none of these; other messages may
+ *          be under way. Over smp and ibv always 0
+ * Test: tests/restart.
+ */
+AQ_PUBLIC int aqueduct_is_busy(void);
+
+/**
  * aqueduct_progress - let threads that wait in the library move what the program has outside of it.
  * Messages of another library, of MPI for instance, may move only while a thread of their process
  * calls that library. A rank that waits here for a peer, which waits for such a message, would wait

@@ -2,7 +2,7 @@
  * armci_get.c - contiguous and strided get, and values.
  *
  * A get from mapped memory is a copy. Other gets are gex_ calls; a blocking get waits for its
- * event.
+ * event. A long non-blocking one may stay in the call for a moment, see stay().
  *
  * Threads   the program's
  * SPDX-License-Identifier: BSD-3-Clause
@@ -10,7 +10,18 @@
 #include "armci_choose.h"
 #include "armci_impl.h"
 
+#include <sched.h>
 #include <string.h>
+#include <time.h>
+
+/* How long a non-blocking get stays. Short ones do not, so that gets from several ranks overlap. */
+#define STAY_FROM     ((size_t)65536)   /* bytes of a get */
+#define STAY_MAX      ((size_t)4 << 20) /* bytes that count */
+#define STAY_NS       UINT64_C(100000)
+#define STAY_BYTE_NS  2u
+#define STAY_HALVINGS 4u
+#define STAY_AGAIN    16u /* gets of which one stays as long as at first */
+#define STAY_YIELD    64u /* steps between two yields */
 
 static gex_Event_t start_run(const struct aq_armci_section *section,
                              const struct aq_armci_peer *peer, int proc)
@@ -72,6 +83,64 @@ static __attribute__((noinline)) int get(const char *call, ARMCI_STRIDED_ARGS_)
     return 0;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Where no thread serves others, a rank that starts a get and then computes answers nobody, and
+ * nobody answers it. Ranks of a parallel program often start their gets at about the same time. A
+ * rank therefore stays in a long non-blocking get for as long as the get is likely to take, and
+ * serves others meanwhile. If the get is not complete then, the rank stays half as long in the next
+ * one from that peer, and now and then as long as at first. A rank whose get is complete stays
+ * while its part of another's is under way, but not twice as long. Returns the event, or
+ * GEX_EVENT_INVALID: the get is complete. */
+static gex_Event_t stay(int proc, gex_Event_t event, size_t bytes)
+{
+    struct aq_armci_peer *peer = &aq_armci.peers[proc];
+    const unsigned late = peer->late % STAY_AGAIN,
+                   halvings = late < STAY_HALVINGS ? late : STAY_HALVINGS;
+    const uint64_t began = now_ns();
+    uint64_t limit = (STAY_NS + (bytes < STAY_MAX ? bytes : STAY_MAX) * STAY_BYTE_NS) >> halvings;
+    bool over = false, done = false;
+
+    for (unsigned step = 1;; step++) {
+        /* after the clock: what has come in the meantime is not late */
+        const uint64_t now = now_ns() - began;
+
+        over = now > limit;
+        if (!done && gex_Event_Test(event) == GASNET_OK) {
+            done = true;
+            peer->late = 0;
+            limit = 2 * now;
+        }
+        if (over || (done && !aqueduct_is_busy()))
+            break;
+        if (step % STAY_YIELD == 0)
+            sched_yield();
+        gasnet_AMPoll();
+    }
+    if (!done)
+        peer->late++;
+    return done ? GEX_EVENT_INVALID : event;
+}
+
+static gex_Event_t start_nb(const struct aq_armci_section *section, int proc)
+{
+    const gex_Event_t event = start_section(section, proc);
+    const size_t bytes = section->bytes * section->runs;
+
+    if (!aq_armci.must_poll || event == GEX_EVENT_INVALID || aq_armci.peers[proc].one_sided)
+        return event;
+    if (bytes >= STAY_FROM)
+        return stay(proc, event, bytes);
+    gasnet_AMPoll(); /* a request that has come already */
+    return event;
+}
+
 static __attribute__((noinline)) int get_nb(const char *call, ARMCI_STRIDED_ARGS_,
                                             armci_hdl_t *handle)
 {
@@ -85,7 +154,7 @@ static __attribute__((noinline)) int get_nb(const char *call, ARMCI_STRIDED_ARGS
     if (batch != NULL)
         aq_armci_batch_section(handle, batch, AQ_ARMCI_GET, proc, &section);
     else
-        aq_armci_attach(handle, proc, start_section(&section, proc), NULL);
+        aq_armci_attach(handle, proc, start_nb(&section, proc), NULL);
     return 0;
 }
 

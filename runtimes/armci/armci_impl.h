@@ -87,8 +87,9 @@ struct aq_armci_peer {
     uint32_t sent;  /* messages of armci_stream.c to the peer */
     bool one_sided; /* puts need no thread of the peer */
     bool dirty;     /* the rank is in aq_armci.dirty */
+    uint16_t late;  /* non-blocking gets in a row that the peer has not served at once */
 
-    /* Handlers write what follows, perhaps on the service thread. */
+    /* Handlers use what follows, perhaps on the service thread. */
     _Alignas(AQ_ARMCI_CACHE_LINE) _Atomic uint32_t done; /* messages that the peer has applied */
     uint32_t next;                /* number of the peer's message that is applied next */
     gex_HSL_t arriving;           /* protects next and early */

@@ -1,6 +1,7 @@
 /*
  * polls.c - ranks without a service thread serve others in calls that look at nothing but own
- * memory, and when they make a group: over mpi, where the program starts MPI without threads.
+ * memory, when they make a group, and in non-blocking gets: over mpi, where the program starts MPI
+ * without threads.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_test.h"
@@ -9,7 +10,12 @@
 
 #include "armcix.h"
 
-#define LIMIT 20.0 /* seconds for one accumulate, on a busy machine */
+#define LIMIT    20.0 /* seconds for one accumulate, on a busy machine */
+#define COMPUTED 0.01 /* seconds by rank 0 */
+#define SLOW     1e-3 /* seconds for a get */
+#define ROUNDS   50
+#define ENOUGH   20
+#define BYTES    (1 << 20)
 
 static void *base[1024];
 static armci_hdl_t finished;
@@ -152,16 +158,86 @@ static void make_groups(void)
     check_group(&group, nproc);
 }
 
+/* Makes no call of ARMCI. */
+static void compute(double seconds)
+{
+    for (double end = armci_timer() + seconds; armci_timer() < end;)
+        continue;
+}
+
+static double shorter(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* Returns the shortest time of a get from the next rank, while all ranks do the same. */
+static double shortest_get(void *dst)
+{
+    double shortest = LIMIT;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        double start;
+
+        ARMCI_Barrier();
+        start = armci_timer();
+        ARMCI_Get(base[(me + 1) % nproc], dst, BYTES, (me + 1) % nproc);
+        shortest = shorter(shortest, armci_timer() - start);
+    }
+    return shortest;
+}
+
+/* All start a get at about the same time and compute, higher ranks for longer. Returns how many
+ * gets were complete soon after the caller's computation. */
+static int gets_before_computing(void *dst)
+{
+    int served = 0;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        armci_hdl_t handle;
+        double start;
+
+        ARMCI_INIT_HANDLE(&handle);
+        ARMCI_Barrier();
+        ARMCI_NbGet(base[(me + 1) % nproc], dst, BYTES, (me + 1) % nproc, &handle);
+        compute(COMPUTED * (me + 1));
+        start = armci_timer();
+        ARMCI_Wait(&handle);
+        served += armci_timer() - start < COMPUTED / 2;
+    }
+    return served;
+}
+
+/* Two ranks serve each other before they compute. On a machine on which a get takes long, or where
+ * others use their cores, they may not. */
+static void get_and_compute(void)
+{
+    static char bytes[BYTES];
+    const double get = shortest_get(bytes);
+    int served;
+
+    for (int attempt = 0; attempt < 3; attempt++) {
+        served = gets_before_computing(bytes);
+        armci_msg_igop(&served, 1, (char *)"min");
+        if (served >= ENOUGH)
+            break;
+    }
+    CHECK(served >= ENOUGH || get > SLOW,
+          "%d of %d gets served before the computation; a blocking get takes %g s", served, ROUNDS,
+          get);
+}
+
 int main(int argc, char **argv)
 {
     alarm(100); /* a deadlock ends the test */
     test_start(&argc, &argv);
-    ARMCI_Malloc(base, 64);
+    ARMCI_Malloc(base, BYTES);
     CHECK_EQ(ARMCI_Create_mutexes(1), 0);
     ARMCI_INIT_HANDLE(&finished);
     for (size_t i = 0; i < sizeof(quick) / sizeof(quick[0]); i++)
         repeat(quick[i].name, quick[i].call);
     make_groups();
+    if (nproc == 2)
+        get_and_compute();
     ARMCI_Destroy_mutexes();
     ARMCI_Free(base[me]);
     return test_finish();

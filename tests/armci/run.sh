@@ -161,6 +161,7 @@ for conduit in smp udp mpi MPI; do
 done
 builds polls
 check "ranks without a service thread, 3 ranks, mpi" right mpi 3 ./polls
+check "ranks without a service thread, 2 ranks, mpi" right mpi 2 env $over_tcp ./polls
 check "ranks without a service thread, 4 ranks on 2 hosts in name, mpi" \
     right mpi 4 env GASNET_SUPERNODE_MAXSIZE=2 ./polls
 check "ranks without a service thread, udp" right udp 3 env GASNET_PROGRESS_THREAD=0 ./polls

@@ -30,6 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "inquire.h"
 #include "world.h"
 
 #include "gasnet_coll.h"
@@ -175,11 +176,7 @@ static void do_discard(gex_Rank_t me, gex_Rank_t size)
     int rc;
 
     CHECK(gex_Segment_QueryBound(tm, next, &owner, &mapped, &bytes) == 0);
-    CHECK(aqueduct_is_one_sided(me) == 1 && aqueduct_is_one_sided(size) == 0);
-    if (mapped != NULL || strcmp(aqueduct_job_conduit(), "udp") == 0)
-        CHECK(aqueduct_is_one_sided(next) == (mapped != NULL));
-    else
-        CHECK(aqueduct_is_one_sided(next) >= 0 && aqueduct_is_one_sided(next) <= 1);
+    CHECK(inquire_is_right(tm));
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0)); /* the ranks are done with what they did before */
     memset(own, 1, (FIRST + 1) * (size_t)GASNET_PAGESIZE);
     gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
