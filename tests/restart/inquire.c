@@ -1,6 +1,7 @@
 /*
- * inquire.c - see inquire.h. Whether transfers need their target is known over smp and udp; over mpi
- * without a one-sided window a get of 16 KiB needs polls. SPDX-License-Identifier: BSD-3-Clause
+ * inquire.c - see inquire.h. Whether transfers need their target is known over smp and udp; over
+ * mpi without a one-sided window a get of 16 KiB needs polls.
+ * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "inquire.h"
 
