@@ -12,13 +12,12 @@
 
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 /* How long a non-blocking get stays. Short ones do not, so that gets from several ranks overlap. */
 #define STAY_FROM     ((size_t)65536)   /* bytes of a get */
 #define STAY_MAX      ((size_t)4 << 20) /* bytes that count */
-#define STAY_NS       UINT64_C(100000)
-#define STAY_BYTE_NS  2u
+#define STAY          1e-4              /* seconds */
+#define STAY_BYTE     2e-9              /* seconds more for each byte */
 #define STAY_HALVINGS 4u
 #define STAY_AGAIN    16u /* gets of which one stays as long as at first */
 #define STAY_YIELD    64u /* steps between two yields */
@@ -83,14 +82,6 @@ static __attribute__((noinline)) int get(const char *call, ARMCI_STRIDED_ARGS_)
     return 0;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Where no thread serves others, a rank that starts a get and then computes answers nobody, and
  * nobody answers it. Ranks of a parallel program often start their gets at about the same time. A
  * rank therefore stays in a long non-blocking get for as long as the get is likely to take, and
@@ -103,28 +94,26 @@ static gex_Event_t stay(int proc, gex_Event_t event, size_t bytes)
     struct aq_armci_peer *peer = &aq_armci.peers[proc];
     const unsigned late = peer->late % STAY_AGAIN,
                    halvings = late < STAY_HALVINGS ? late : STAY_HALVINGS;
-    const uint64_t began = now_ns();
-    uint64_t limit = (STAY_NS + (bytes < STAY_MAX ? bytes : STAY_MAX) * STAY_BYTE_NS) >> halvings;
-    bool over = false, done = false;
+    const double first = STAY + STAY_BYTE * (double)(bytes < STAY_MAX ? bytes : STAY_MAX);
+    const double began = armci_timer();
+    double limit = first / (1u << halvings);
+    bool done = false;
 
     for (unsigned step = 1;; step++) {
-        /* after the clock: what has come in the meantime is not late */
-        const uint64_t now = now_ns() - began;
+        /* before the look: a get that has come in the meantime is not late */
+        const double stayed = armci_timer() - began;
 
-        over = now > limit;
         if (!done && gex_Event_Test(event) == GASNET_OK) {
             done = true;
-            peer->late = 0;
-            limit = 2 * now;
+            limit = 2 * stayed;
         }
-        if (over || (done && !aqueduct_is_busy()))
+        if (stayed > limit || (done && !aqueduct_is_busy()))
             break;
         if (step % STAY_YIELD == 0)
             sched_yield();
         gasnet_AMPoll();
     }
-    if (!done)
-        peer->late++;
+    peer->late = (uint16_t)(done ? 0 : peer->late + 1);
     return done ? GEX_EVENT_INVALID : event;
 }
 

@@ -7,6 +7,7 @@
 #include "armci_test.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "armcix.h"
 
@@ -146,6 +147,33 @@ static void local_memory(void)
     CHECK(a[9] == b[9], "a copy");
     CHECK_EQ(ARMCI_Free_local(a), 0);
     CHECK_EQ(ARMCI_Free_local(b), 0);
+}
+
+static long page_faults(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+}
+
+/* The pages of a buffer that comes and goes stay: Global Arrays has one of 40 MiB for each product
+ * over several hosts. */
+static void local_memory_stays(void)
+{
+    long faults = 0;
+
+    for (int product = 0; product < 5; product++) {
+        const long before = page_faults();
+        char *buffer = ARMCI_Malloc_local(40 * MiB);
+
+        CHECK(buffer != NULL, "no memory");
+        memset(buffer, product, MiB);
+        CHECK_EQ(ARMCI_Free_local(buffer), 0);
+        if (product > 0)
+            faults += page_faults() - before;
+    }
+    CHECK(faults < MiB / 4096, "%ld page faults", faults);
 }
 
 /* Made by its members alone, in two halves at once. */
@@ -295,6 +323,7 @@ int main(int argc, char **argv)
     pages_go_back();
     one_makes();
     local_memory();
+    local_memory_stays();
     groups();
     no_group();
     freed_default();
