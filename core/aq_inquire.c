@@ -8,8 +8,6 @@
  */
 #include "aqueduct.h"
 
-#include <stdatomic.h>
-
 #include "base/aq_log.h"
 #include "core/aq_job.h"
 
@@ -27,9 +25,5 @@ int aqueduct_is_one_sided(gex_Rank_t jobrank)
 int aqueduct_is_busy(void)
 {
     aq_check_started(__func__);
-    /* relaxed: what another thread starts at this moment is for that thread's polls */
-    return aq_job.has_remote
-           && atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)aq_job.remote->busy,
-                                   memory_order_relaxed)
-                  != 0;
+    return aq_job_is_busy();
 }

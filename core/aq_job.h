@@ -193,6 +193,15 @@ static inline gex_TM_t aq_tm_handle(struct aq_tm *tm)
     return (gex_TM_t)(void *)&tm->head;
 }
 
+/* Does the network have work in progress that needs polls? */
+static inline bool aq_job_is_busy(void)
+{
+    /* relaxed: a hint; what another thread starts at this moment is for that thread's polls */
+    return atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)aq_job.remote->busy,
+                                memory_order_relaxed)
+           != 0;
+}
+
 static inline struct aq_ep *aq_ep(gex_EP_t ep)
 {
     return (struct aq_ep *)(void *)ep;

@@ -70,11 +70,7 @@ static inline bool aq_poll_skips_remote(struct aq_poll_skip *skip, unsigned loca
     if (skip->busy == 0)
         return false;
     skip->busy--;
-    /* relaxed: a hint; what another thread starts at this moment is for that thread's polls */
-    return ++skip->polls % AQ_SKIP_POLLS != 0
-           && atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)aq_job.remote->busy,
-                                   memory_order_relaxed)
-                  == 0;
+    return ++skip->polls % AQ_SKIP_POLLS != 0 && !aq_job_is_busy();
 }
 
 /* Both transports. */
@@ -421,11 +417,8 @@ static int aq_wait_spins_on(struct aq_waiter *waiter, bool replies_only)
 /* Does the network have work that needs polls? A sleep would hold it up on both sides. */
 static bool aq_wait_is_busy(const struct aq_waiter *waiter)
 {
-    /* relaxed: a hint; what another thread starts at this moment is for that thread's polls */
     return aq_job.has_remote && waiter->idle / aq_wait.busy_spins < aq_wait.spins
-           && atomic_load_explicit((atomic_uint_fast64_t *)(uintptr_t)aq_job.remote->busy,
-                                   memory_order_relaxed)
-                  != 0;
+           && aq_job_is_busy();
 }
 
 /* The first of these to end the step. */
