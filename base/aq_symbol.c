@@ -128,3 +128,14 @@ void aq_symbol_put(struct aq_line *line, const void *address)
     aq_line_put_number(line, at - (uintptr_t)info.dli_fbase, 16);
     aq_line_put(line, ")");
 }
+
+const char *aq_symbol_file(const void *address)
+{
+    const char *slash;
+    Dl_info info;
+
+    if (dladdr(address, &info) == 0 || info.dli_fname == NULL)
+        return "";
+    slash = strrchr(info.dli_fname, '/');
+    return slash != NULL ? slash + 1 : info.dli_fname;
+}

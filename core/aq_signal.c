@@ -240,11 +240,12 @@ static bool aq_signal_not_wanted(int sig)
  * crashed. */
 static bool aq_signal_is_fortrans(void (*handler)(int))
 {
+    const void *address = (const void *)(uintptr_t)handler;
     struct aq_line name = { .len = 0 };
 
-    aq_symbol_put(&name, (const void *)(uintptr_t)handler);
-    return strncmp(name.text, "_gfortrani_", 11) == 0
-           || strstr(name.text, "/libgfortran.so") != NULL;
+    aq_symbol_put(&name, address);
+    return strncmp(aq_symbol_file(address), "libgfortran.", 12) == 0
+           || strncmp(name.text, "_gfortrani_", 11) == 0; /* the static one */
 }
 
 /* A handler of the client or of a sanitizer is not replaced. Shells without job control, cron and

@@ -9,7 +9,6 @@
  * Uses      aq_spawn_mpi_lib.h, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE 1
-#include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include "base/aq_log.h"
 #include "base/aq_rc.h"
 #include "base/aq_state.h"
+#include "base/aq_symbol.h"
 #include "other/spawn/aq_spawn_group.h"
 #include "other/spawn/mpi/aq_spawn_mpi_internal.h"
 
@@ -119,15 +119,11 @@ static void aq_spawn_mpi_take_signals(void)
         const struct sigaction standard = { .sa_handler = SIG_DFL };
         const char *name;
         struct sigaction act;
-        Dl_info info;
 
         if (sigaction(signals[i], NULL, &act) != 0 || act.sa_handler == SIG_DFL
-            || act.sa_handler == SIG_IGN
-            || dladdr((const void *)(uintptr_t)act.sa_handler, &info) == 0
-            || info.dli_fname == NULL)
+            || act.sa_handler == SIG_IGN)
             continue;
-        name = strrchr(info.dli_fname, '/') != NULL ? strrchr(info.dli_fname, '/') + 1
-                                                    : info.dli_fname;
+        name = aq_symbol_file((const void *)(uintptr_t)act.sa_handler);
         for (size_t k = 0; k < sizeof(libraries) / sizeof(libraries[0]); k++)
             if (strncmp(name, libraries[k], strlen(libraries[k])) == 0)
                 sigaction(signals[i], &standard, NULL);
