@@ -229,8 +229,8 @@ static inline bool aq_mpi_in_take(struct aq_mpi_am *am, unsigned channels, unsig
     return true;
 }
 
-/* hurried: the caller waits for something else, too. Over some networks a test of MPI takes longer
- * than the rest of a poll together. */
+/* hurried: see aq_mpi_am_poll(). Over some networks a test of MPI takes longer than the rest of a
+ * poll together. */
 static bool aq_mpi_in_find(struct aq_mpi_am *am, bool replies_only, bool hurried,
                            struct aq_mpi_found *found)
 {

@@ -23,7 +23,7 @@ static inline bool aq_mpi_am_is_skipped(enum aq_poll_kind kind)
     return AQ_UNLIKELY(just_sent) && kind == AQ_POLL_OF_SEND && batch->sent < AQ_MPI_BATCH;
 }
 
-/* Runs messages that have arrived. Returns how many. Any thread, without the lock. hurried: the
+/* Runs messages that have arrived. Returns how many. Any thread, without the lock. hurried:
  * transfers are under way, which the caller tests next, so each channel is tested once only. */
 unsigned aq_mpi_am_poll(struct aq_mpi_am *am, bool replies_only, bool hurried);
 

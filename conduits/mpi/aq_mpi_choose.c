@@ -48,7 +48,8 @@ struct aq_mpi_rma aq_mpi_rma AQ_JOB_STATE;
 #define AQ_MPI_ATOMIC_SLACK 4.0
 #define AQ_MPI_SPLIT_SLACK  0.8
 #define AQ_MPI_SLOW_SLACK   0.8
-#define AQ_MPI_DIRECT_PUT   ((size_t)65536)
+/* Bytes from which puts take the direct path, unless GASNET_MPI_DIRECT is set. */
+#define AQ_MPI_DIRECT_PUT ((size_t)65536)
 
 enum {
     AQ_MPI_RMA_AUTO,
@@ -187,13 +188,13 @@ static void aq_mpi_choose_tell(enum aq_mpi_class class)
     char put[128], get[128];
 
     if (aq_job.rank == 0)
-        AQ_LOG(
-            INFO, MPI,
-            "transfers %s: puts by a window %s, gets %s, else directly from %zu and %zu bytes on; "
-            "atomics by %s",
-            aq_mpi_class_names[class], aq_mpi_choose_text(paths->put_from, put, sizeof(put)),
-            aq_mpi_choose_text(paths->get_from, get, sizeof(get)), paths->direct_put,
-            paths->direct_get, aq_mpi_rma.atomics ? "the window where they may" : "messages");
+        AQ_LOG(INFO, MPI,
+               "transfers %s: by a window puts %s, gets %s; else directly puts from %zu bytes on, "
+               "gets from %zu; "
+               "atomics by %s",
+               aq_mpi_class_names[class], aq_mpi_choose_text(paths->put_from, put, sizeof(put)),
+               aq_mpi_choose_text(paths->get_from, get, sizeof(get)), paths->direct_put,
+               paths->direct_get, aq_mpi_rma.atomics ? "the window where they may" : "messages");
 }
 
 bool aq_mpi_choose_needs_window(void)
