@@ -74,7 +74,9 @@ Host *
     LogLevel ERROR
 END
     sed s/user_key/wrong_key/ "$dir/ssh_config" >"$dir/ssh_config.wrong"
+    # SHLVL: bash that finds itself to be the first one under sshd reads ~/.bashrc, which may take a minute.
     cat >"$dir/sshd_config" <<END
+SetEnv SHLVL=1
 Port $port
 HostKey $dir/host_key
 AuthorizedKeysFile $dir/user_key.pub
