@@ -1,6 +1,7 @@
 /*
- * test_rma_large.c - transfers from 4 KiB to megabytes with odd lengths and offsets, many at once
- * in both directions between all neighbours of the ring.
+ * test_rma_large.c - transfers from 4 KiB to megabytes with odd lengths and offsets, and at the
+ * lengths where conduits change how they transfer; hundreds at once, between all neighbours of the
+ * ring.
  * Ranks 1+. Conduits all. Source GASNet-EX specification 0.19, RMA.
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -34,9 +35,33 @@ static void one_way(gex_Rank_t to, size_t len, uint64_t seed)
     AQ_CHECK(aq_test_same(dst, len, seed + 1));
 }
 
+/* More transfers than a conduit may have under way, of lengths below and above a packet's. */
+static void many_at_once(gex_Rank_t to, uint64_t seed)
+{
+    enum { COUNT = 300, STEP = 9001, SHORTEST = 8050 };
+    char *remote_addr = (char *)aq_test_base(to) + 1;
+    int i;
+
+    aq_test_fill(src, (size_t)COUNT * STEP, seed);
+    memset(dst, 0x42, (size_t)COUNT * STEP);
+    for (i = 0; i < COUNT; i++)
+        gex_RMA_PutNBI(aq_test_tm, to, remote_addr + i * STEP, src + i * STEP, SHORTEST + i,
+                       GEX_EVENT_DEFER, 0);
+    gex_NBI_Wait(GEX_EC_PUT, 0);
+    for (i = COUNT - 1; i >= 0; i--)
+        gex_RMA_GetNBI(aq_test_tm, dst + i * STEP, to, remote_addr + i * STEP, SHORTEST + i, 0);
+    gex_NBI_Wait(GEX_EC_GET, 0);
+    for (i = 0; i < COUNT; i++) {
+        AQ_CHECK(memcmp(dst + i * STEP, src + i * STEP, SHORTEST + i) == 0);
+        AQ_CHECK(aq_test_all(dst + i * STEP + SHORTEST + i, 0x42, STEP - SHORTEST - i));
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const size_t sizes[] = { 4096, 65535, 65536 + 13, 1 << 20, TOP };
+    static const size_t sizes[] = {
+        4096, 8191, 8192, 8193, 65535, 65536, 65536 + 13, 1 << 20, TOP
+    };
     size_t i;
     gex_Rank_t k;
 
@@ -49,6 +74,7 @@ int main(int argc, char **argv)
                     : "extended 6.3: large transfers to a peer, odd lengths and offsets");
         for (i = 0; i < AQ_LENGTH(sizes) - (aq_test_quick || aq_test_n > 4); i++)
             one_way(aq_test_peer(k), sizes[i], i * 100 + aq_test_me);
+        many_at_once(aq_test_peer(k), 7 + aq_test_me);
         aq_test_barrier();
     }
     free(src);
