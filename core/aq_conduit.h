@@ -242,7 +242,7 @@ struct aq_conduit_ops {
     /* Number of messages sent to a peer, and number handled by it, for the stall report. */
     void (*peer_counts)(gex_Rank_t jobrank, uint64_t *sent_out, uint64_t *handled_out);
 
-    /* --- waiting: core/aq_poll.c --- */
+    /* --- waiting: core/aq_wait.c --- */
 
     /* Sleeping in the kernel. sleep_prepare announces a sleeper and returns the wakeup count. The
      * caller tests once more for work and calls sleep, which returns when the count has changed

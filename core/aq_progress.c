@@ -20,7 +20,7 @@
 
 #include "aqueduct.h"
 
-#define AQ_PROGRESS_MIN_NS UINT64_C(5000000) /* needs no timer of its own, see aq_poll.c */
+#define AQ_PROGRESS_MIN_NS UINT64_C(5000000) /* needs no timer of its own, see aq_wait.c */
 #define AQ_PROGRESS_MAX_NS UINT64_C(20000000)
 #define AQ_PROGRESS_PART   200 /* of the time waited so far */
 #define AQ_PROGRESS_STEPS  64u /* of waits between looks at the clock */

@@ -1,5 +1,5 @@
 /*
- * sleep.pml - sleeping and waking of a rank: core/aq_poll.c, conduits/smp/aq_shm_sleep.c.
+ * sleep.pml - sleeping and waking of a rank: core/aq_wait.c, conduits/smp/aq_shm_sleep.c.
  *
  * THREADS of one rank wait until all messages are handled, the first of two only for one; each handles what it finds. WAKERS, other ranks, send
  * MESSAGES each through shared memory, and wake who has announced sleep. With LISTENER the rank has sockets: one sleeper
