@@ -313,8 +313,8 @@ struct aq_conduit_ops {
                       struct aq_rndv *rndv);
     /* Barriers over the job; the remote table's if some rank is remote. barrier_arrive: this
      * process enters phase k = 1, 2, ... barrier_done: returns true if every rank has entered phase
-     * k; if not, *missing_out is a rank that has not, or GEX_RANK_INVALID. The local table reports
-     * the lowest such rank. Any number of phases may be open. */
+     * k; if not, *missing_out is a rank that has not, or GEX_RANK_INVALID. Where a rank is remote,
+     * the local table reports the lowest such rank. Any number of phases may be open. */
     void (*barrier_arrive)(uint64_t k);
     bool (*barrier_done)(uint64_t k, gex_Rank_t *missing_out);
     /* Named barriers: one phase open at a time; id and flags as in gasnet_barrier_notify().

@@ -4,8 +4,8 @@
  * A yield that returns as fast as the fastest so far has found nobody: whoever was seen on this
  * core sleeps, or has moved since it published its own. Looks are then left out for a while. A
  * yield that takes a good part of a scheduler period, and after which few messages are there, gave
- * the core to a program that does not wait: for a while, the longer the more it took, threads sleep
- * where they would have yielded.
+ * the core to a program that does not wait: for a while, the longer the more it took and the more
+ * often that happens, threads sleep where they would have yielded.
  *
  * SPDX-License-Identifier: BSD-3-Clause
  */
@@ -29,11 +29,13 @@
 #define AQ_SLOW_MAX_NS     2200000u /* who keeps a core for longer is a program: its time slice */
 #define AQ_SLOW_WEIGHT     8u       /* so many yields must be fast to make up for a slow one */
 #define AQ_SLOW_MANY       16u      /* two, if few of the yields between them were fast */
-#define AQ_SLOW_PAUSE      32u      /* times that long yields are left out after a slow one */
-#define AQ_SPIN_TRIAL      8u       /* a wait in so many spins first although that was in vain */
-#define AQ_SPIN_NS         60000u   /* a wake-up of a peer, and its answer */
-#define AQ_SPIN_NETWORK_NS 20000u   /* an answer that may come over a network */
-#define AQ_SPIN_GAIN       4u /* an answer while spinning makes up for so many waits in vain */
+#define AQ_PAUSE_UNIT      8u   /* a pause of so much leaves yields out for as long as one took */
+#define AQ_PAUSE_MIN       32u  /* the first pause; a fast yield makes the next one shorter by 1 */
+#define AQ_PAUSE_MAX       256u /* if yields turn out slow again and again */
+#define AQ_SPIN_TRIAL      8u   /* a wait in so many spins first although that was in vain */
+#define AQ_SPIN_NS         60000u /* a wake-up of a peer, and its answer */
+#define AQ_SPIN_NETWORK_NS 20000u /* an answer that may come over a network */
+#define AQ_SPIN_GAIN       4u     /* an answer while spinning makes up for so many waits in vain */
 #define AQ_SPIN_LUCK_MAX   32u
 #define AQ_STAYS_MAX       4096u     /* messages for which a thread does not give way: about 2 ms */
 #define AQ_DECLINED_NS     50000u    /* sleep where a yield is slow and a message had no credit */
@@ -70,6 +72,39 @@ static uint32_t aq_contention_count_peers(uint16_t core)
         peers +=
             atomic_load_explicit(&cores[i], memory_order_relaxed) == core && i != info->host_rank;
     return peers;
+}
+
+/* The number of a rank of this host, or host_size. */
+static uint32_t aq_contention_host_rank(uint32_t jobrank)
+{
+    const struct aq_spawn_info *info = aq_spawn_info();
+    uint32_t low = 0, high = info->host_size;
+
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+
+        if (info->host_ranks[middle] < jobrank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < info->host_size && info->host_ranks[low] == jobrank ? low : info->host_size;
+}
+
+enum aq_contention_place aq_contention_place_of(uint32_t jobrank)
+{
+    uint32_t peer;
+    uint16_t core;
+
+    if (jobrank == GEX_RANK_INVALID || aq_spawn_jobarea() == NULL)
+        return AQ_CORE_UNKNOWN;
+    peer = aq_contention_host_rank(jobrank);
+    if (peer == aq_spawn_info()->host_size)
+        return AQ_CORE_UNKNOWN;
+    core = atomic_load_explicit(&aq_contention_cores()[peer], memory_order_relaxed);
+    if (core == 0)
+        return AQ_CORE_UNKNOWN;
+    return core == aq_contention_self.core ? AQ_CORE_OWN : AQ_CORE_OTHER;
 }
 
 bool aq_contention_look(void)
@@ -252,7 +287,8 @@ static void aq_contention_note_slow(struct aq_contention *self, uint64_t now, ui
     if (self->slow < AQ_SLOW_MANY)
         return;
     self->slow = AQ_SLOW_MANY - AQ_SLOW_WEIGHT; /* the next yield decides */
-    self->slow_until = now + AQ_SLOW_PAUSE * took;
+    self->pause = MIN(MAX(2 * self->pause, AQ_PAUSE_MIN), AQ_PAUSE_MAX);
+    self->slow_until = now + self->pause * took / AQ_PAUSE_UNIT;
 }
 
 uint64_t aq_contention_yield(void)
@@ -281,6 +317,7 @@ void aq_contention_judge(uint64_t took, unsigned served)
     }
     self->slow_until = 0;
     self->slow -= self->slow != 0;
+    self->pause -= self->pause != 0;
     if (self->min_ns == 0 || took < self->min_ns)
         self->min_ns = (uint32_t)took;
     if (took < AQ_YIELD_TO_NOBODY * (uint64_t)self->min_ns)

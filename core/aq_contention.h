@@ -34,6 +34,8 @@ struct aq_contention {
     uint64_t spin_until;    /* the end of the present one, 0: none */
     uint32_t min_ns;        /* of a yield: what it takes if nobody else is there; 0: not known */
     uint32_t slow;          /* slow yields of late, weighed against fast ones */
+    uint32_t pause;         /* how long they were left out, in eighths of what the last one took;
+                             * each fast one counts it down */
     uint64_t slow_until;    /* until then yields are taken for slow; 0: they are not */
     uint64_t shared_since;  /* the first of the looks in a row that found a peer here; 0: none */
     uint64_t no_move_until; /* until then this thread does not move to another core */
@@ -49,6 +51,14 @@ static inline bool aq_contention_was_shared(void)
 {
     return aq_contention_self.peers != 0;
 }
+
+/* Where a rank has waited the last time, as seen from this thread's core. */
+enum aq_contention_place {
+    AQ_CORE_UNKNOWN, /* of another host, or it has not waited, or it has waited for long */
+    AQ_CORE_OWN,
+    AQ_CORE_OTHER
+};
+enum aq_contention_place aq_contention_place_of(uint32_t jobrank);
 
 /* This core is shared. May a peer that runs on another core at this moment answer a wait sooner
  * than giving way would? So it was of late, or this wait is one of those that find out. */

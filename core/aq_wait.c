@@ -28,11 +28,12 @@
 #include "core/aq_trace.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_YIELDS      4         /* yields before the first sleep */
-#define AQ_BUSY_SPINS  20u       /* unless AQ_SPIN says how long a wait spins */
-#define AQ_LOOK_STEPS  1024u     /* spinning steps between looks at the clock */
-#define AQ_LOOKS_RANKS 8u        /* ranks of a host whose waits poll twice in a step */
-#define AQ_CORE_STEPS  16u       /* spinning steps between looks for peers on this core */
+#define AQ_YIELDS      4     /* yields before the first sleep */
+#define AQ_BUSY_SPINS  20u   /* unless AQ_SPIN says how long a wait spins */
+#define AQ_LOOK_STEPS  1024u /* spinning steps between looks at the clock */
+#define AQ_LOOKS_RANKS 8u    /* ranks of a host whose waits poll twice in a step */
+#define AQ_CORE_STEPS  16u   /* spinning steps between looks for peers on this core */
+#define AQ_RANK_STEPS  512u  /* steps of a wait for a rank, on a shared core, before it sleeps */
 #define AQ_LONG_NS     10000000u /* who waits longer leaves its core to others */
 #define AQ_SLEEP_PART  8         /* of the time waited so far, see aq_wait_limit() */
 #define AQ_TICK_NS     5000000u  /* a sleep as long as this needs no timer before the next tick */
@@ -160,6 +161,37 @@ static inline int aq_wait_pause(uint32_t idle, bool replies_only)
     return (int)aq_job.local->poll(replies_only ? AQ_POLL_REPLIES : AQ_POLL_ALL);
 }
 
+/* On a shared core a wait for a certain rank knows whether spinning is in vain: a rank of this core
+ * needs the core, one of another core may be there any moment. Ranks that meet, as in a barrier,
+ * need each other soon: a sleep and the wake-up that ends it take longer than many yields. */
+static int aq_wait_for_rank(struct aq_waiter *waiter, bool replies_only)
+{
+    const enum aq_contention_place place = aq_contention_place_of(waiter->peer);
+    int served;
+
+    if (place == AQ_CORE_UNKNOWN || waiter->idle >= AQ_RANK_STEPS)
+        return AQ_STEP_ON;
+    if (place == AQ_CORE_OTHER && waiter->idle % AQ_CORE_STEPS != 0)
+        return aq_wait_pause(waiter->idle, replies_only);
+    if (place == AQ_CORE_OWN)
+        waiter->idle += AQ_CORE_STEPS; /* each yield counts as much */
+    served = aq_wait_gives_way(waiter, replies_only);
+    if (served != AQ_STEP_ON)
+        return served;
+    if (aq_wait_may_yield(waiter))
+        return (int)aq_wait_yield(replies_only);
+    waiter->idle = MAX(waiter->idle, AQ_RANK_STEPS + AQ_YIELDS);
+    return AQ_STEP_ON;
+}
+
+/* Is there more to know than that nothing has come? A network's messages wake a sleeper soon
+ * enough, and a poll of it is dear. */
+static inline bool aq_wait_is_for_rank(const struct aq_waiter *waiter)
+{
+    return (aq_job.oversubscribed || aq_contention_was_shared()) && !aq_job.has_remote
+           && (waiter->no_wakeup & AQ_WAITER_SPINS) == 0;
+}
+
 /* Still in the time for spinning? */
 static inline int aq_wait_spins(struct aq_waiter *waiter, bool replies_only)
 {
@@ -206,7 +238,10 @@ static int aq_wait_remain_awake(struct aq_waiter *waiter, int mode, bool replies
 
     if (mode == GASNET_WAIT_BLOCK)
         return AQ_STEP_ON;
-    served = aq_wait_spins(waiter, replies_only);
+    if (AQ_UNLIKELY(aq_wait_is_for_rank(waiter)))
+        served = aq_wait_for_rank(waiter, replies_only);
+    if (served == AQ_STEP_ON)
+        served = aq_wait_spins(waiter, replies_only);
     if (served == AQ_STEP_ON && (mode == GASNET_WAIT_SPIN || aq_wait_is_busy(waiter)))
         served = aq_wait_spins_on(waiter, replies_only);
     if (served == AQ_STEP_ON && waiter->idle - aq_wait.spins < AQ_YIELDS

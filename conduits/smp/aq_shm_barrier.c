@@ -17,6 +17,7 @@
  */
 #include "core/aq_job.h"
 #include "base/aq_state.h"
+#include "core/aq_contention.h"
 #include "conduits/smp/aq_shm.h"
 
 static _Atomic uint64_t *aq_shm_arrived(void)
@@ -52,7 +53,27 @@ static void aq_shm_barrier_announce(bool (*all_arrived)(uint64_t k, gex_Rank_t *
         aq_shm_wake(aq_shm_control(leader));
 }
 
+/* Of the missing ranks, from `first` on, the one that a wait names: the first whose core is this
+ * thread's, which gives way to it then; else `first`. Over a network always `first`: if that is the
+ * leader, the others have arrived. */
+static gex_Rank_t aq_shm_missing(bool (*has_arrived)(uint64_t k, uint32_t rank), uint64_t k,
+                                 uint32_t first)
+{
+    if (AQ_UNLIKELY(aq_contention_was_shared()) && !aq_job.has_remote)
+        for (uint32_t rank = first; rank < aq_shm.size; rank++)
+            if (!has_arrived(k, rank)
+                && aq_contention_place_of(aq_shm.jobrank_of[rank]) == AQ_CORE_OWN)
+                return aq_shm.jobrank_of[rank];
+    return aq_shm.jobrank_of[first];
+}
+
 /* --- anonymous phases --- */
+
+/* Acquire: who sees the arrival sees what the rank did before. */
+static inline bool aq_shm_has_arrived(uint64_t k, uint32_t rank)
+{
+    return atomic_load_explicit(&aq_shm_arrived()[rank], memory_order_acquire) >= k;
+}
 
 static bool aq_shm_all_arrived(uint64_t k, gex_Rank_t *missing_out)
 {
@@ -72,17 +93,17 @@ bool aq_shm_barrier_done(uint64_t k, gex_Rank_t *missing_out)
      * resumes another thread's scan also sees what the scanned ranks did before. */
     static _Atomic uint64_t progress AQ_JOB_STATE;
     const uint64_t seen = atomic_load_explicit(&progress, memory_order_acquire);
-    _Atomic uint64_t *arrived = aq_shm_arrived();
     /* the ranks before it have reached that phase, and so every earlier one */
     uint32_t rank = seen >> 24 >= k ? (uint32_t)(seen & 0xffffff) : 0;
 
-    while (rank < aq_shm.size && atomic_load_explicit(&arrived[rank], memory_order_acquire) >= k)
+    while (rank < aq_shm.size && aq_shm_has_arrived(k, rank))
         rank++;
     if (seen >> 24 <= k)
         atomic_store_explicit(&progress, k << 24 | rank, memory_order_release);
-    if (rank < aq_shm.size)
-        *missing_out = aq_shm.jobrank_of[rank];
-    return rank == aq_shm.size;
+    if (rank == aq_shm.size)
+        return true;
+    *missing_out = aq_shm_missing(aq_shm_has_arrived, k, rank);
+    return false;
 }
 
 /* --- named phases --- */
@@ -109,6 +130,12 @@ void aq_shm_named_arrive(uint64_t k, int id, int flags)
     aq_shm_barrier_announce(aq_shm_all_named, k);
 }
 
+static bool aq_shm_has_named(uint64_t k, uint32_t rank)
+{
+    return atomic_load_explicit(&aq_shm_named(k)[rank], memory_order_acquire) >> 36
+           == (k & AQ_NAMED_PHASES);
+}
+
 static void aq_shm_named_fold(uint64_t word, struct aq_barrier_name *name)
 {
     const int flags = (int)(word >> 32 & 0xf);
@@ -133,7 +160,7 @@ bool aq_shm_named_done(uint64_t k, struct aq_barrier_name *name_out, gex_Rank_t 
         const uint64_t word = atomic_load_explicit(&words[rank], memory_order_acquire);
 
         if (word >> 36 != (k & AQ_NAMED_PHASES)) {
-            *missing_out = aq_shm.jobrank_of[rank];
+            *missing_out = aq_shm_missing(aq_shm_has_named, k, rank);
             return false;
         }
         aq_shm_named_fold(word, name_out);

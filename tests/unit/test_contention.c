@@ -345,6 +345,63 @@ static void test_many_ranks_are_no_program(void **state)
     aq_contention_ranks_per_core = 0;
 }
 
+/* For how long does a pause last that begins with a yield of `took`? */
+static uint64_t pause_after(uint64_t took)
+{
+    aq_contention_judge(took, 0);
+    assert_false(aq_contention_yields_well());
+    return aq_contention_self.slow_until - sim.now;
+}
+
+/* A stall of the machine costs a short pause; a program that is there time and again a long one. */
+static void test_pauses_grow(void **state)
+{
+    const uint64_t took = 4 * MS;
+
+    (void)state;
+    memset(&aq_contention_self, 0, sizeof(aq_contention_self));
+    aq_contention_judge(took, 0);
+    assert_true(aq_contention_yields_well());
+    assert_int_equal(pause_after(took), 4 * took);
+    assert_int_equal(pause_after(took), 8 * took);
+    assert_int_equal(pause_after(took), 16 * took);
+    assert_int_equal(pause_after(took), 32 * took);
+    assert_int_equal(pause_after(took), 32 * took);
+    for (int i = 0; i < 256; i++)
+        aq_contention_judge(1000, 0);
+    assert_true(aq_contention_yields_well());
+    aq_contention_judge(took, 0);
+    assert_int_equal(pause_after(took), 4 * took);
+}
+
+/* --- where a rank has waited --- */
+
+static void test_place(void **state)
+{
+    static const uint32_t host_ranks[RANKS] = { 3, 4, 9, 10, 12, 40 };
+
+    (void)state;
+    sim_job.host_ranks = host_ranks;
+    sim_job.host_rank = 1;
+    memset(&aq_contention_self, 0, sizeof(aq_contention_self));
+    for (int i = 0; i < RANKS; i++)
+        atomic_store(&jobarea.cores[i], 0);
+    sim.core[1] = 2;
+    assert_false(aq_contention_look());
+    atomic_store(&jobarea.cores[0], 3);
+    atomic_store(&jobarea.cores[2], 1);
+    atomic_store(&jobarea.cores[5], 3);
+    assert_int_equal(aq_contention_place_of(3), AQ_CORE_OWN);
+    assert_int_equal(aq_contention_place_of(9), AQ_CORE_OTHER);
+    assert_int_equal(aq_contention_place_of(40), AQ_CORE_OWN);
+    assert_int_equal(aq_contention_place_of(10), AQ_CORE_UNKNOWN); /* has not waited */
+    assert_int_equal(aq_contention_place_of(0), AQ_CORE_UNKNOWN);  /* of other hosts */
+    assert_int_equal(aq_contention_place_of(5), AQ_CORE_UNKNOWN);
+    assert_int_equal(aq_contention_place_of(41), AQ_CORE_UNKNOWN);
+    assert_int_equal(aq_contention_place_of(GEX_RANK_INVALID), AQ_CORE_UNKNOWN);
+    sim_job.host_ranks = NULL;
+}
+
 /* --- spinning first on a shared core --- */
 
 /* Of so many waits, how many spin first? Each of them is answered, or none is. */
@@ -435,6 +492,8 @@ int main(void)
         cmocka_unit_test_setup(test_spins_first_if_answered, setup),
         cmocka_unit_test_setup(test_gives_way_now_and_then, setup),
         cmocka_unit_test_setup(test_spins_first_not_in_a_crowd, setup),
+        cmocka_unit_test_setup(test_pauses_grow, setup),
+        cmocka_unit_test_setup(test_place, setup),
         cmocka_unit_test_setup(test_spins_on_if_yields_are_slow, setup),
     };
 
