@@ -306,10 +306,9 @@ static inline struct aq_armci_mutex *mapped_mutex(int mutex, int proc)
 void PARMCI_Lock(int mutex, int proc)
 {
     struct aq_armci_mutex *mapped = mapped_mutex(mutex, proc);
-    uint32_t word;
+    uint32_t word = aq_armci_mutex_is_again(mapped) ? AQ_ARMCI_MUTEX_SLEEPERS : 0;
 
-    if (AQ_LIKELY(mapped != NULL
-                  && (aq_armci_mutex_try(mapped) || aq_armci_mutex_take_keeping(mapped, 0, &word))))
+    if (AQ_LIKELY(mapped != NULL && aq_armci_mutex_take_expected(mapped, 0, &word)))
         return;
     if (the_set == NULL && aq_armci.running && aq_armci.nproc == 1)
         return; /* with one rank Global Arrays makes no mutexes */
@@ -322,7 +321,8 @@ void PARMCI_Unlock(int mutex, int proc)
     struct aq_armci_mutex *mapped = mapped_mutex(mutex, proc);
 
     if (AQ_LIKELY(mapped != NULL && !aq_armci.peers[proc].dirty
-                  && aq_armci_mutex_try_give(mapped))) {
+                  && ((aq_armci_mutex_is_again(mapped) && aq_armci_mutex_give_quietly(mapped))
+                      || aq_armci_mutex_try_give(mapped)))) {
         aq_armci_serve(); /* a loop that locks unlocks, too */
         return;
     }

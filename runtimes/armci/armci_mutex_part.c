@@ -10,15 +10,19 @@
 
 #include <string.h>
 
-#define WAKE_NS  400000   /* between two wake-ups by a rank that locks again at once */
+#define WAKE_NS  1000000  /* between two wake-ups by a rank that locks again at once */
 #define AGAIN_NS 50000    /* longest time between two unlocks of such a rank */
 #define POLL_NS  1000000  /* longest sleep of a rank that must poll for other ranks, */
 #define SLEEP_NS 20000000 /* and of one with a service thread */
 #define SPINS    100
 
+_Atomic(struct aq_armci_mutex *) aq_armci_mutex_again;
+static _Atomic gasnett_tick_t given_again;     /* when it was released the last time */
+static gasnett_tick_t wake_ticks, again_ticks; /* WAKE_NS, AGAIN_NS */
+
 /* Sleeps until the mutex is taken. A rank that has slept sets SLEEPERS, since other ranks may still
  * sleep. The first sleep ends after WAKE_NS, and so does the next one after a wake-up of any rank:
- * a holder relies on it for so long (give_quietly()). */
+ * a holder relies on it for so long (aq_armci_mutex_give_quietly()). */
 static void sleep_for(struct aq_armci_mutex *mutex)
 {
     const long long_ns = aq_armci.must_poll ? POLL_NS : SLEEP_NS;
@@ -82,41 +86,48 @@ static void wake_sleeper(struct aq_armci_mutex *mutex)
     wake_one(mutex);
 }
 
-static bool is_within(gasnett_tick_t earlier, gasnett_tick_t now, uint64_t ns)
+/* The last wake-up was less than WAKE_NS ago: a rank that was awake then, or was woken by it, looks
+ * again by itself, WAKE_NS after it or later. A wake-up takes longer than the short section of a
+ * rank that locks again at once, and who is woken finds the mutex taken again.
+ *
+ * The clock is read once, after the release, and the last reading stands for the time before it. If
+ * the release was later than that by too much, a wake-up makes up for it: this rank may have lost
+ * its core, and a sleeper may have looked meanwhile. */
+bool aq_armci_mutex_give_quietly(struct aq_armci_mutex *mutex)
 {
-    return earlier != 0 && gasnett_ticks_to_ns(now - earlier) < ns;
-}
-
-/* Releases the mutex without a wake-up, if rank has released it a moment ago, too, and the last
- * wake-up was less than WAKE_NS ago: a rank that was awake at that wake-up, or was woken by it,
- * looks again by itself, WAKE_NS after it or later. A wake-up takes longer than the short section
- * of a rank that locks again at once, and who is woken finds the mutex taken again. */
-static bool give_quietly(struct aq_armci_mutex *mutex, int rank)
-{
-    const gasnett_tick_t now = gasnett_ticks_now(), woken = mutex->woken;
-    const bool again = mutex->giver == rank && is_within(mutex->given, now, AGAIN_NS);
+    /* relaxed, here and below: only this rank's threads use the two, as hints */
+    const gasnett_tick_t given = atomic_load_explicit(&given_again, memory_order_relaxed);
+    const gasnett_tick_t woken = mutex->woken;
     uint32_t word = AQ_ARMCI_MUTEX_LOCKED | AQ_ARMCI_MUTEX_SLEEPERS;
+    const bool again = atomic_load_explicit(&aq_armci_mutex_again, memory_order_relaxed) == mutex
+                       && woken != 0 && given - woken < wake_ticks;
+    gasnett_tick_t now;
 
-    mutex->giver = rank;
-    mutex->given = now;
-    /* release: as above */
-    if (!again || !is_within(woken, now, WAKE_NS)
-        || !atomic_compare_exchange_strong_explicit(&mutex->word, &word, AQ_ARMCI_MUTEX_SLEEPERS,
-                                                    memory_order_release, memory_order_relaxed))
+    if (!again) {
+        atomic_store_explicit(&given_again, gasnett_ticks_now(), memory_order_relaxed);
+        atomic_store_explicit(&aq_armci_mutex_again, mutex, memory_order_relaxed);
         return false;
-    /* this rank may have lost its core before the release, and a sleeper may have looked then */
-    if (!is_within(woken, gasnett_ticks_now(), WAKE_NS))
+    }
+    /* release: the next holder sees the writes of this holder */
+    if (!atomic_compare_exchange_strong_explicit(&mutex->word, &word, AQ_ARMCI_MUTEX_SLEEPERS,
+                                                 memory_order_release, memory_order_relaxed)) {
+        atomic_store_explicit(&aq_armci_mutex_again, NULL, memory_order_relaxed);
+        return false;
+    }
+    now = gasnett_ticks_now();
+    atomic_store_explicit(&given_again, now, memory_order_relaxed);
+    if (now - given >= again_ticks || now - woken >= wake_ticks)
         wake_one(mutex);
     return true;
 }
 
 /* aq_armci_mutex_give() without the check of a debug build. */
-static int give(struct aq_armci_mutex_part *part, struct aq_armci_mutex *mutex, int rank)
+static int give(struct aq_armci_mutex_part *part, struct aq_armci_mutex *mutex)
 {
     uint32_t word;
     int next = -1;
 
-    if (aq_armci_mutex_try_give(mutex) || give_quietly(mutex, rank))
+    if (aq_armci_mutex_try_give(mutex) || aq_armci_mutex_give_quietly(mutex))
         return -1;
     aq_armci_lock_take(&part->lock);
     word = atomic_load_explicit(&mutex->word,
@@ -148,7 +159,7 @@ int aq_armci_mutex_give(struct aq_armci_mutex_part *part, struct aq_armci_mutex 
             return AQ_ARMCI_MUTEX_NOT_OWNER;
         mutex->owner = -1;
     }
-    return give(part, mutex, rank);
+    return give(part, mutex);
 }
 
 int aq_armci_mutex_queue(struct aq_armci_mutex_part *part, struct aq_armci_mutex *mutex, int rank,
@@ -184,10 +195,22 @@ int aq_armci_mutex_queue(struct aq_armci_mutex_part *part, struct aq_armci_mutex
     return state;
 }
 
+/* Once, before the first set has mutexes that a handler of the service thread could release. */
+static void set_ticks(void)
+{
+    const uint64_t ns = gasnett_ticks_to_ns(1000000);
+
+    if (wake_ticks != 0)
+        return;
+    wake_ticks = WAKE_NS * UINT64_C(1000000) / ns;
+    again_ticks = AGAIN_NS * UINT64_C(1000000) / ns;
+}
+
 void aq_armci_mutex_part_init(struct aq_armci_mutex_part *part, int count)
 {
     const size_t head = sizeof(part->lock);
 
+    set_ticks();
     memset((char *)part + head, 0, aq_armci_mutex_part_size(count) - head);
     part->count = count;
     for (int i = 0; i < count; i++) {

@@ -11,7 +11,7 @@
  *           made free only if a contender is certain to take it: a free mutex would leave the queue
  *           unserved
  * Wake-ups  a rank that unlocks wakes a sleeper, unless it does so again at once: see
- *           give_quietly() in armci_mutex_part.c
+ *           aq_armci_mutex_give_quietly()
  * Uses      armci_impl.h, armci_lock.h
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -34,10 +34,8 @@ struct aq_armci_mutex {
     _Atomic int32_t contenders; /* ranks that map the mutex and wait for it, asleep or not */
     int32_t slept;              /* 1: the last turn went to a contender */
     int32_t owner;              /* debug builds: the rank that holds the mutex */
-    /* only the holder reads and writes these */
-    int32_t giver;        /* the last rank that released the mutex while others slept, */
-    gasnett_tick_t given; /* and when */
-    gasnett_tick_t woken; /* when a sleeper was woken that has not taken the mutex yet; 0: none */
+    /* when a sleeper was woken that has not taken the mutex yet; 0: none. Only the holder's */
+    gasnett_tick_t woken;
 };
 
 /* The part of a set that one host has in its segment. */
@@ -64,28 +62,27 @@ static inline size_t aq_armci_mutex_part_size(int count)
            + (size_t)aq_armci.nproc * sizeof(int32_t);
 }
 
-static inline bool aq_armci_mutex_try(struct aq_armci_mutex *mutex)
+/* Takes the mutex if it is free, and keeps its other bits. *word is the bits that are expected, and
+ * receives those that were read. */
+static inline bool aq_armci_mutex_take_expected(struct aq_armci_mutex *mutex, uint32_t extra,
+                                                uint32_t *word)
 {
-    uint32_t word = 0;
-
-    /* acquire: pairs with the release of the unlock */
-    return atomic_compare_exchange_strong_explicit(&mutex->word, &word, AQ_ARMCI_MUTEX_LOCKED,
-                                                   memory_order_acquire, memory_order_relaxed);
-}
-
-/* Takes the mutex if it is free, and keeps its other bits. *word receives the bits that were
- * read. */
-static inline bool aq_armci_mutex_take_keeping(struct aq_armci_mutex *mutex, uint32_t extra,
-                                               uint32_t *word)
-{
-    /* relaxed: the compare-and-swap acquires */
-    *word = atomic_load_explicit(&mutex->word, memory_order_relaxed);
     while (!(*word & AQ_ARMCI_MUTEX_LOCKED))
+        /* acquire: pairs with the release of the unlock */
         if (atomic_compare_exchange_weak_explicit(&mutex->word, word,
                                                   *word | AQ_ARMCI_MUTEX_LOCKED | extra,
                                                   memory_order_acquire, memory_order_relaxed))
             return true;
     return false;
+}
+
+/* The same, without an expectation. */
+static inline bool aq_armci_mutex_take_keeping(struct aq_armci_mutex *mutex, uint32_t extra,
+                                               uint32_t *word)
+{
+    /* relaxed: the compare-and-swap acquires */
+    *word = atomic_load_explicit(&mutex->word, memory_order_relaxed);
+    return aq_armci_mutex_take_expected(mutex, extra, word);
 }
 
 /* Releases the mutex if no rank waits for it. */
@@ -96,6 +93,18 @@ static inline bool aq_armci_mutex_try_give(struct aq_armci_mutex *mutex)
     /* release: pairs with the acquires of taking it */
     return atomic_compare_exchange_strong_explicit(&mutex->word, &word, 0, memory_order_release,
                                                    memory_order_relaxed);
+}
+
+/* Releases the mutex while others sleep, without a wake-up. Does so if this rank has released it a
+ * moment ago, too, and a sleeper looks again soon by itself. */
+bool aq_armci_mutex_give_quietly(struct aq_armci_mutex *mutex);
+
+/* The mutex that this rank has released the last time, if others slept then; NULL: none. */
+extern _Atomic(struct aq_armci_mutex *) aq_armci_mutex_again;
+static inline bool aq_armci_mutex_is_again(const struct aq_armci_mutex *mutex)
+{
+    /* relaxed: a hint */
+    return atomic_load_explicit(&aq_armci_mutex_again, memory_order_relaxed) == mutex;
 }
 
 /* Takes the mutex, after a sleep if it is held. The mutex is mapped. */

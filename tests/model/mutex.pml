@@ -4,16 +4,16 @@
  * RANKS ranks that map the mutex take and release it, the first ROUNDS times, the others OTHERS
  * times. They sleep on a futex, for a limited time first. REMOTES ranks of other hosts, for which a
  * handler acts, wait in a queue. A rank that releases the mutex again and again does so quietly: it
- * relies on a sleeper that looks again by itself. All changes of the word are compare-and-swaps; the
- * queue is under a lock.
+ * relies on a sleeper that looks again by itself, and looks at the time afterwards. All changes of
+ * the word are compare-and-swaps; the queue is under a lock.
  *
  * Time passes in ticks. A sleep of limited time lasts for a tick at least; the longest sleep, which
  * only keeps a defect from lasting for ever, has no end here.
  *
  * Checked: two never hold the mutex, and no rank waits for ever.
  * Variants that must fail:
- * QUIET_ALWAYS   a quiet release however long ago the last wake-up was
- * ONE_LOOK       no look at the time after a quiet release
+ * QUIET_ALWAYS   a quiet release whether there was a wake-up or not, no look at the time after it
+ * NO_LOOK        no look at the time after a quiet release
  * LONG_AT_ONCE   a sleep of no limited time first
  * LONG_AGAIN     no limited sleep after a wake-up
  * FREE_FOR_QUEUE the mutex is made free for the queue, too
@@ -43,7 +43,6 @@
 bool locked, sleepers, queue; /* the word */
 byte turn, contenders;
 byte woken = NOBODY; /* the tick of a wake-up whose sleeper has not taken the mutex yet */
-byte giver = NOBODY; /* the last that released the mutex while others slept */
 bool slept;          /* the last turn went to a contender */
 bool part_lock;
 byte now;
@@ -154,7 +153,7 @@ inline wake_sleeper()
 }
 
 /* give(), by a rank or, for a remote one, by a handler */
-inline give(who)
+inline give()
 {
     gave = false;
     atomic {
@@ -165,11 +164,13 @@ inline give(who)
     };
     if
     :: !gave ->
-        again = giver == who;
-        giver = who;
         before = woken;
+        if /* what a rank remembers of its last release only saves time */
+        :: again = true
+        :: again = false
+        fi;
 #ifndef QUIET_ALWAYS
-        again = again && before != NOBODY && now == before && now < TICKS;
+        again = again && before != NOBODY;
 #endif
         atomic {
             if
@@ -177,7 +178,7 @@ inline give(who)
             :: else
             fi
         };
-#if !defined(ONE_LOOK) && !defined(QUIET_ALWAYS)
+#if !defined(NO_LOOK) && !defined(QUIET_ALWAYS)
         if
         :: gave && (now != before || now == TICKS) -> turn = (turn + 1) % 8; atomic { futex_wake() }
         :: else
@@ -217,7 +218,7 @@ proctype rank(byte me)
     :: round < (me == 0 -> ROUNDS : OTHERS) ->
         take(me);
         enter();
-        give(me);
+        give();
         round++
     :: else -> break
     od
@@ -249,7 +250,7 @@ proctype remote(byte me)
         :: else
         fi;
         enter();
-        give(me);
+        give();
         round++
     :: else -> break
     od
