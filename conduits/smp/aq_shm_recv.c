@@ -180,10 +180,10 @@ static inline void aq_shm_rx_serve_short(struct aq_shm_rx *rx, int channel,
 {
     const struct aq_shm_half *half = &slot->half[channel];
     const uint32_t before = atomic_load_explicit(&rx->taken, memory_order_relaxed);
-    gex_AM_Arg_t args[AQ_INLINE_SHORT];
+    gex_AM_Arg_t args[AQ_AM_MAX_ARGS]; /* only so many are set as the slot has */
     struct aq_token token;
 
-    memcpy(args, half->short_args, sizeof(args));
+    memcpy(args, half->short_args, sizeof(half->short_args));
     aq_shm_tx_learn(rx->back, head, half->taken);
     aq_shm_rx_take(rx, slot, half);
     if (rx->seen != NULL)

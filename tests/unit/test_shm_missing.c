@@ -2,8 +2,8 @@
 /*
  * test_shm_missing.c - whom a barrier of shared memory names while ranks are missing: one of the
  * caller's core if there is one; over a network the lowest, by which a leader knows that all others
- * have arrived. The barriers are compiled into the test, with cores of the test's own; the ranks are
- * views of one process that take turns.
+ * have arrived. The barriers are compiled into the test, with cores of the test's own. The ranks
+ * are views of one process that take turns.
  */
 #include "tests/unit/aq_unit.h"
 
