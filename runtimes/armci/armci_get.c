@@ -13,6 +13,8 @@
 #include <sched.h>
 #include <string.h>
 
+#include "aqueduct.h"
+
 /* How long a non-blocking get stays. Short ones do not, so that gets from several ranks overlap. */
 #define STAY_FROM     ((size_t)65536)   /* bytes of a get */
 #define STAY_MAX      ((size_t)4 << 20) /* bytes that count */

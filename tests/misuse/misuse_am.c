@@ -58,7 +58,7 @@ static void h_waits(gex_Token_t token)
 static void h_looks_up(gex_Token_t token)
 {
     (void)token;
-    (void)gex_EP_QueryBoundSegmentNB(tm, 0, NULL, NULL, NULL, 0);
+    (void)!gex_EP_QueryBoundSegmentNB(tm, 0, NULL, NULL, NULL, 0);
 }
 
 static void h_keeps_lock(gex_Token_t token)
