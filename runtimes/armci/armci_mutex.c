@@ -306,7 +306,7 @@ static inline struct aq_armci_mutex *mapped_mutex(int mutex, int proc)
 void PARMCI_Lock(int mutex, int proc)
 {
     struct aq_armci_mutex *mapped = mapped_mutex(mutex, proc);
-    uint32_t word = aq_armci_mutex_is_again(mapped) ? AQ_ARMCI_MUTEX_SLEEPERS : 0;
+    uint32_t word = mapped != NULL && aq_armci_mutex_is_again(mapped) ? AQ_ARMCI_MUTEX_SLEEPERS : 0;
 
     if (AQ_LIKELY(mapped != NULL && aq_armci_mutex_take_expected(mapped, 0, &word)))
         return;

@@ -17,7 +17,7 @@
 #define SPINS    100
 
 _Atomic(struct aq_armci_mutex *) aq_armci_mutex_again;
-static _Atomic gasnett_tick_t given_again;     /* when it was released the last time */
+static _Atomic gasnett_tick_t given_again;     /* when it was released, or a sleeper woken */
 static gasnett_tick_t wake_ticks, again_ticks; /* WAKE_NS, AGAIN_NS */
 
 /* Sleeps until the mutex is taken. A rank that has slept sets SLEEPERS, since other ranks may still
@@ -78,6 +78,9 @@ static void wake_sleeper(struct aq_armci_mutex *mutex)
     const bool any = atomic_load_explicit(&mutex->contenders, memory_order_relaxed) > 0;
 
     mutex->woken = any ? gasnett_ticks_now() : 0;
+    /* relaxed, and wherever else the two are used: only this rank's threads do, as hints */
+    atomic_store_explicit(&given_again, mutex->woken, memory_order_relaxed);
+    atomic_store_explicit(&aq_armci_mutex_again, any ? mutex : NULL, memory_order_relaxed);
     /* release: the next holder sees the writes of this holder */
     atomic_fetch_and_explicit(
         &mutex->word,
@@ -90,22 +93,22 @@ static void wake_sleeper(struct aq_armci_mutex *mutex)
  * again by itself, WAKE_NS after it or later. A wake-up takes longer than the short section of a
  * rank that locks again at once, and who is woken finds the mutex taken again.
  *
- * The clock is read once, after the release, and the last reading stands for the time before it. If
- * the release was later than that by too much, a wake-up makes up for it: this rank may have lost
- * its core, and a sleeper may have looked meanwhile. */
+ * The clock is read once, after the release; the reading of the last release, or of this rank's own
+ * wake-up, stands for the time before it. (If another rank sent the last wake-up, that reading is
+ * earlier than it, the difference wraps, and the release is not quiet.) If the release was late
+ * after all, a wake-up makes up for it: this rank has kept the mutex for long, or it has lost its
+ * core, and a sleeper may have looked meanwhile. */
 bool aq_armci_mutex_give_quietly(struct aq_armci_mutex *mutex)
 {
-    /* relaxed, here and below: only this rank's threads use the two, as hints */
     const gasnett_tick_t given = atomic_load_explicit(&given_again, memory_order_relaxed);
     const gasnett_tick_t woken = mutex->woken;
     uint32_t word = AQ_ARMCI_MUTEX_LOCKED | AQ_ARMCI_MUTEX_SLEEPERS;
-    const bool again = atomic_load_explicit(&aq_armci_mutex_again, memory_order_relaxed) == mutex
-                       && woken != 0 && given - woken < wake_ticks;
     gasnett_tick_t now;
 
-    if (!again) {
-        atomic_store_explicit(&given_again, gasnett_ticks_now(), memory_order_relaxed);
-        atomic_store_explicit(&aq_armci_mutex_again, mutex, memory_order_relaxed);
+    if (!aq_armci_mutex_is_again(mutex))
+        return false;
+    if (woken == 0 || given - woken >= wake_ticks - again_ticks) {
+        atomic_store_explicit(&aq_armci_mutex_again, NULL, memory_order_relaxed);
         return false;
     }
     /* release: the next holder sees the writes of this holder */

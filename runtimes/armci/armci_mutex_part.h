@@ -99,7 +99,8 @@ static inline bool aq_armci_mutex_try_give(struct aq_armci_mutex *mutex)
  * moment ago, too, and a sleeper looks again soon by itself. */
 bool aq_armci_mutex_give_quietly(struct aq_armci_mutex *mutex);
 
-/* The mutex that this rank has released the last time, if others slept then; NULL: none. */
+/* The mutex that this rank has released the last time while others slept, as far as it knows; NULL:
+ * none. */
 extern _Atomic(struct aq_armci_mutex *) aq_armci_mutex_again;
 static inline bool aq_armci_mutex_is_again(const struct aq_armci_mutex *mutex)
 {
