@@ -80,6 +80,8 @@ static uint32_t aq_contention_host_rank(uint32_t jobrank)
     const struct aq_spawn_info *info = aq_spawn_info();
     uint32_t low = 0, high = info->host_size;
 
+    if (jobrank < info->host_size && info->host_ranks[jobrank] == jobrank)
+        return jobrank; /* of one host */
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
 
@@ -97,14 +99,14 @@ enum aq_contention_place aq_contention_place_of(uint32_t jobrank)
     uint16_t core;
 
     if (jobrank == GEX_RANK_INVALID || aq_spawn_jobarea() == NULL)
-        return AQ_CORE_UNKNOWN;
+        return AQ_PLACE_UNKNOWN;
     peer = aq_contention_host_rank(jobrank);
     if (peer == aq_spawn_info()->host_size)
-        return AQ_CORE_UNKNOWN;
+        return AQ_PLACE_UNKNOWN;
     core = atomic_load_explicit(&aq_contention_cores()[peer], memory_order_relaxed);
     if (core == 0)
-        return AQ_CORE_UNKNOWN;
-    return core == aq_contention_self.core ? AQ_CORE_OWN : AQ_CORE_OTHER;
+        return AQ_PLACE_UNKNOWN;
+    return core == aq_contention_self.core ? AQ_PLACE_OWN_CORE : AQ_PLACE_OTHER_CORE;
 }
 
 bool aq_contention_look(void)

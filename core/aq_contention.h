@@ -10,7 +10,7 @@
  * as it lasts.
  *
  * Owns      each thread's view: whether a peer shares its core, whether yields are slow,
- *           whether spinning pays nevertheless
+ *           whether spinning pays nevertheless. What ranks publish is the job area's
  * Threads   any; a rank's threads publish in one place, the last one counts
  * Promise   hints only: nothing but time depends on what is published here
  * Uses      the job area. SPDX-License-Identifier: BSD-3-Clause
@@ -54,9 +54,9 @@ static inline bool aq_contention_was_shared(void)
 
 /* Where a rank has waited the last time, as seen from this thread's core. */
 enum aq_contention_place {
-    AQ_CORE_UNKNOWN, /* of another host, or it has not waited, or it has waited for long */
-    AQ_CORE_OWN,
-    AQ_CORE_OTHER
+    AQ_PLACE_UNKNOWN, /* of another host, or it has not waited, or it has waited for long */
+    AQ_PLACE_OWN_CORE,
+    AQ_PLACE_OTHER_CORE
 };
 enum aq_contention_place aq_contention_place_of(uint32_t jobrank);
 

@@ -2,7 +2,7 @@
  * aq_poll.c - polling: deliver what has arrived, and give way to a peer on this core when polls of
  * the client find nothing for long.
  *
- * Owns      each thread's count of polls in vain
+ * Owns      each thread's counts of polls in vain and of polls that skip the network
  * Threads   any
  * Uses      aq_poll_step.h, aq_contention.h, aq_service.h
  * SPDX-License-Identifier: BSD-3-Clause

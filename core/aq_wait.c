@@ -4,8 +4,8 @@
  * A waiter polls; for what other ranks store it looks some times before it does (aq_wait_looks).
  * While nothing comes it first spins (a peer on another core answers within a microsecond), then
  * yields the core, and where ranks outnumber cores, or the client asked for it, sleeps until it is
- * woken. Where a peer waits for this very core, spinning is left out; where yielding has turned out
- * slow, so is that (aq_contention.h).
+ * woken. Where a peer waits for this very core, spinning is left out, unless the wait is for a rank
+ * of another core; where yielding has turned out slow, so is that (aq_contention.h).
  *
  * Owns      the wait mode, the spin budget
  * Threads   any; each waiter is on its thread's stack
@@ -19,7 +19,6 @@
 #include <stdatomic.h>
 
 #include "base/aq_env.h"
-#include "base/aq_log.h"
 #include "base/aq_state.h"
 #include "core/aq_poll_step.h"
 #include "core/aq_progress.h"
@@ -28,12 +27,12 @@
 #include "core/aq_trace.h"
 #include "other/spawn/aq_spawn.h"
 
-#define AQ_YIELDS      4     /* yields before the first sleep */
-#define AQ_BUSY_SPINS  20u   /* unless AQ_SPIN says how long a wait spins */
-#define AQ_LOOK_STEPS  1024u /* spinning steps between looks at the clock */
-#define AQ_LOOKS_RANKS 8u    /* ranks of a host whose waits poll twice in a step */
-#define AQ_CORE_STEPS  16u   /* spinning steps between looks for peers on this core */
-#define AQ_RANK_STEPS  512u  /* steps of a wait for a rank, on a shared core, before it sleeps */
+#define AQ_YIELDS      4         /* yields before the first sleep */
+#define AQ_BUSY_SPINS  20u       /* unless AQ_SPIN says how long a wait spins */
+#define AQ_LOOK_STEPS  1024u     /* spinning steps between looks at the clock */
+#define AQ_LOOKS_RANKS 8u        /* ranks of a host whose waits poll twice in a step */
+#define AQ_CORE_STEPS  16u       /* spinning steps between looks for peers on this core */
+#define AQ_RANK_STEPS  512u      /* unless AQ_SPIN says how long a wait spins */
 #define AQ_LONG_NS     10000000u /* who waits longer leaves its core to others */
 #define AQ_SLEEP_PART  8         /* of the time waited so far, see aq_wait_limit() */
 #define AQ_TICK_NS     5000000u  /* a sleep as long as this needs no timer before the next tick */
@@ -42,6 +41,7 @@
 static struct {
     atomic_int mode;     /* GASNET_WAIT_* */
     uint32_t spins;      /* steps before the first yield */
+    uint32_t rank_steps; /* steps of a wait for a rank, on a shared core, before it sleeps */
     uint32_t busy_spins; /* times that while only polls move the network's work */
     bool sleeps_out;     /* AQ_SLEEP is set: nobody wakes earlier by himself */
     uint64_t sleep_ns;   /* longest sleep: bounds what a stall report can be late */
@@ -116,7 +116,7 @@ static __attribute__((noinline)) int aq_wait_gives_way(struct aq_waiter *waiter,
         return AQ_STEP_ON;
     if (aq_wait_may_yield(waiter))
         return (int)aq_wait_yield(replies_only);
-    waiter->idle = aq_wait.spins + AQ_YIELDS;
+    waiter->idle = MAX(waiter->idle, aq_wait.spins + AQ_YIELDS);
     return AQ_STEP_ON;
 }
 
@@ -169,27 +169,27 @@ static int aq_wait_for_rank(struct aq_waiter *waiter, bool replies_only)
     const enum aq_contention_place place = aq_contention_place_of(waiter->peer);
     int served;
 
-    if (place == AQ_CORE_UNKNOWN || waiter->idle >= AQ_RANK_STEPS)
+    if (place == AQ_PLACE_UNKNOWN || waiter->idle >= aq_wait.rank_steps)
         return AQ_STEP_ON;
-    if (place == AQ_CORE_OTHER && waiter->idle % AQ_CORE_STEPS != 0)
+    if (place == AQ_PLACE_OTHER_CORE && waiter->idle % AQ_CORE_STEPS != 0)
         return aq_wait_pause(waiter->idle, replies_only);
-    if (place == AQ_CORE_OWN)
+    if (place == AQ_PLACE_OWN_CORE)
         waiter->idle += AQ_CORE_STEPS; /* each yield counts as much */
     served = aq_wait_gives_way(waiter, replies_only);
     if (served != AQ_STEP_ON)
         return served;
     if (aq_wait_may_yield(waiter))
         return (int)aq_wait_yield(replies_only);
-    waiter->idle = MAX(waiter->idle, AQ_RANK_STEPS + AQ_YIELDS);
+    waiter->idle = MAX(waiter->idle, aq_wait.rank_steps + AQ_YIELDS);
     return AQ_STEP_ON;
 }
 
 /* Is there more to know than that nothing has come? A network's messages wake a sleeper soon
- * enough, and a poll of it is dear. */
+ * enough, and a poll of it is dear; a wait that messages have woken lasts for long. */
 static inline bool aq_wait_is_for_rank(const struct aq_waiter *waiter)
 {
     return (aq_job.oversubscribed || aq_contention_was_shared()) && !aq_job.has_remote
-           && (waiter->no_wakeup & AQ_WAITER_SPINS) == 0;
+           && !waiter->asleep && (waiter->no_wakeup & AQ_WAITER_BITS) == 0;
 }
 
 /* Still in the time for spinning? */
@@ -396,6 +396,8 @@ void aq_wait_init(void)
         gasnet_set_waitmode(
             GASNET_WAIT_SPINBLOCK); /* who limits spinning knows of others on these cores */
     }
+    aq_wait.rank_steps =
+        aq_env_is_set(AQ_ENV_AQ_SPIN) ? MIN(AQ_RANK_STEPS, aq_wait.spins) : AQ_RANK_STEPS;
     aq_wait.busy_spins = aq_env_is_set(AQ_ENV_AQ_SPIN) ? 1 : AQ_BUSY_SPINS;
     aq_wait.spins = spin_us * steps_per_us > 4e9 ? UINT32_MAX : (uint32_t)(spin_us * steps_per_us);
     aq_poll_vain_max =

@@ -5,7 +5,8 @@
  * Each rank counts its arrivals in a word of its own; a phase is complete when every word has
  * reached it. Arriving is one store, any number of phases may be open, and no rank depends on
  * another's attention. Eight words share a line, and a waiter resumes its scan at the first rank
- * that was missing, so that a test costs one line most of the time.
+ * that was missing, so that a test costs one line most of the time. On a shared core a test also
+ * looks for a missing rank of that core.
  *
  * Over a network the last rank of the neighborhood is its leader. It arrives after the others and
  * after the barrier of the leaders (extended/aq_barrier_ref.c). The last of the others wakes it.
@@ -62,7 +63,7 @@ static gex_Rank_t aq_shm_missing(bool (*has_arrived)(uint64_t k, uint32_t rank),
     if (AQ_UNLIKELY(aq_contention_was_shared()) && !aq_job.has_remote)
         for (uint32_t rank = first; rank < aq_shm.size; rank++)
             if (!has_arrived(k, rank)
-                && aq_contention_place_of(aq_shm.jobrank_of[rank]) == AQ_CORE_OWN)
+                && aq_contention_place_of(aq_shm.jobrank_of[rank]) == AQ_PLACE_OWN_CORE)
                 return aq_shm.jobrank_of[rank];
     return aq_shm.jobrank_of[first];
 }

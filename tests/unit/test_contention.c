@@ -391,14 +391,14 @@ static void test_place(void **state)
     atomic_store(&jobarea.cores[0], 3);
     atomic_store(&jobarea.cores[2], 1);
     atomic_store(&jobarea.cores[5], 3);
-    assert_int_equal(aq_contention_place_of(3), AQ_CORE_OWN);
-    assert_int_equal(aq_contention_place_of(9), AQ_CORE_OTHER);
-    assert_int_equal(aq_contention_place_of(40), AQ_CORE_OWN);
-    assert_int_equal(aq_contention_place_of(10), AQ_CORE_UNKNOWN); /* has not waited */
-    assert_int_equal(aq_contention_place_of(0), AQ_CORE_UNKNOWN);  /* of other hosts */
-    assert_int_equal(aq_contention_place_of(5), AQ_CORE_UNKNOWN);
-    assert_int_equal(aq_contention_place_of(41), AQ_CORE_UNKNOWN);
-    assert_int_equal(aq_contention_place_of(GEX_RANK_INVALID), AQ_CORE_UNKNOWN);
+    assert_int_equal(aq_contention_place_of(3), AQ_PLACE_OWN_CORE);
+    assert_int_equal(aq_contention_place_of(9), AQ_PLACE_OTHER_CORE);
+    assert_int_equal(aq_contention_place_of(40), AQ_PLACE_OWN_CORE);
+    assert_int_equal(aq_contention_place_of(10), AQ_PLACE_UNKNOWN); /* has not waited */
+    assert_int_equal(aq_contention_place_of(0), AQ_PLACE_UNKNOWN);  /* of other hosts */
+    assert_int_equal(aq_contention_place_of(5), AQ_PLACE_UNKNOWN);
+    assert_int_equal(aq_contention_place_of(41), AQ_PLACE_UNKNOWN);
+    assert_int_equal(aq_contention_place_of(GEX_RANK_INVALID), AQ_PLACE_UNKNOWN);
     sim_job.host_ranks = NULL;
 }
 

@@ -26,7 +26,7 @@ static uint64_t phase;  /* the last one; a scan resumes at the highest so far */
 
 static enum aq_contention_place sim_place_of(uint32_t jobrank)
 {
-    return core[jobrank - ranks[0]] == core[aq_shm.me] ? AQ_CORE_OWN : AQ_CORE_OTHER;
+    return core[jobrank - ranks[0]] == core[aq_shm.me] ? AQ_PLACE_OWN_CORE : AQ_PLACE_OTHER_CORE;
 }
 
 #define aq_contention_place_of sim_place_of
