@@ -74,36 +74,16 @@ static uint32_t aq_contention_count_peers(uint16_t core)
     return peers;
 }
 
-/* The number of a rank of this host, or host_size. */
-static uint32_t aq_contention_host_rank(uint32_t jobrank)
-{
-    const struct aq_spawn_info *info = aq_spawn_info();
-    uint32_t low = 0, high = info->host_size;
-
-    if (jobrank < info->host_size && info->host_ranks[jobrank] == jobrank)
-        return jobrank; /* of one host */
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-
-        if (info->host_ranks[middle] < jobrank)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < info->host_size && info->host_ranks[low] == jobrank ? low : info->host_size;
-}
-
 enum aq_contention_place aq_contention_place_of(uint32_t jobrank)
 {
-    uint32_t peer;
+    const struct aq_spawn_info *info = aq_spawn_info();
     uint16_t core;
 
-    if (jobrank == GEX_RANK_INVALID || aq_spawn_jobarea() == NULL)
+    /* between jobs there are no peers; in a job of one host jobrank is the slot, too */
+    if (aq_spawn_jobarea() == NULL || jobrank >= info->host_size
+        || info->host_ranks[jobrank] != jobrank)
         return AQ_PLACE_UNKNOWN;
-    peer = aq_contention_host_rank(jobrank);
-    if (peer == aq_spawn_info()->host_size)
-        return AQ_PLACE_UNKNOWN;
-    core = atomic_load_explicit(&aq_contention_cores()[peer], memory_order_relaxed);
+    core = atomic_load_explicit(&aq_contention_cores()[jobrank], memory_order_relaxed);
     if (core == 0)
         return AQ_PLACE_UNKNOWN;
     return core == aq_contention_self.core ? AQ_PLACE_OWN_CORE : AQ_PLACE_OTHER_CORE;

@@ -54,7 +54,7 @@ static inline bool aq_contention_was_shared(void)
 
 /* Where a rank has waited the last time, as seen from this thread's core. */
 enum aq_contention_place {
-    AQ_PLACE_UNKNOWN, /* of another host, or it has not waited, or it has waited for long */
+    AQ_PLACE_UNKNOWN, /* it has not waited, or for long, or the job has several hosts */
     AQ_PLACE_OWN_CORE,
     AQ_PLACE_OTHER_CORE
 };

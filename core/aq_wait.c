@@ -357,29 +357,28 @@ static inline void aq_wait_progressed(struct aq_waiter *waiter)
     }
 }
 
-void aq_wait_step(struct aq_waiter *waiter)
+/* The end of a step whose poll has served so many messages. */
+static inline void aq_wait_step_end(struct aq_waiter *waiter, unsigned served, bool replies_only)
 {
-    unsigned served = aq_poll_unnoted(); /* the wait as a whole is noted */
-
-    aq_progress_step();
     if (served == 0)
-        served = aq_wait_idle(waiter, false);
+        served = aq_wait_idle(waiter, replies_only);
     if (served == 0)
         return;
     aq_wait_progressed(waiter);
     aq_poll_notify(served);
 }
 
+void aq_wait_step(struct aq_waiter *waiter)
+{
+    const unsigned served = aq_poll_unnoted(); /* the wait as a whole is noted */
+
+    aq_progress_step();
+    aq_wait_step_end(waiter, served, false);
+}
+
 void aq_wait_step_replies(struct aq_waiter *waiter)
 {
-    unsigned served = aq_poll_transports(true);
-
-    if (served == 0)
-        served = aq_wait_idle(waiter, true);
-    if (served == 0)
-        return;
-    aq_wait_progressed(waiter);
-    aq_poll_notify(served);
+    aq_wait_step_end(waiter, aq_poll_transports(true), true);
 }
 
 void aq_wait_init(void)
@@ -396,10 +395,10 @@ void aq_wait_init(void)
         gasnet_set_waitmode(
             GASNET_WAIT_SPINBLOCK); /* who limits spinning knows of others on these cores */
     }
-    aq_wait.rank_steps =
-        aq_env_is_set(AQ_ENV_AQ_SPIN) ? MIN(AQ_RANK_STEPS, aq_wait.spins) : AQ_RANK_STEPS;
     aq_wait.busy_spins = aq_env_is_set(AQ_ENV_AQ_SPIN) ? 1 : AQ_BUSY_SPINS;
     aq_wait.spins = spin_us * steps_per_us > 4e9 ? UINT32_MAX : (uint32_t)(spin_us * steps_per_us);
+    aq_wait.rank_steps =
+        aq_env_is_set(AQ_ENV_AQ_SPIN) ? MIN(AQ_RANK_STEPS, aq_wait.spins) : AQ_RANK_STEPS;
     aq_poll_vain_max =
         MAX(1u, MIN(64u, AQ_VAIN_NS / (aq_limits.poll_ns != 0 ? aq_limits.poll_ns : 50)));
     aq_wait.sleeps_out = aq_env_is_set(AQ_ENV_AQ_SLEEP);

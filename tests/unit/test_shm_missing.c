@@ -9,14 +9,9 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/aq_platform.h"
-#include "conduits/smp/aq_shm.h"
-#include "core/aq_conduit.h"
 #include "core/aq_contention.h"
-#include "core/aq_job.h"
+#include "tests/unit/shm_ranks.h"
 
 enum { RANKS = 6, LEADER = RANKS - 1 };
 
@@ -34,55 +29,39 @@ static enum aq_contention_place sim_place_of(uint32_t jobrank)
 
 static int setup(void **state)
 {
-    struct aq_shm_layout *layout = &aq_shm.layout;
-
     (void)state;
-    layout->control = AQ_PAGE_SIZE;
-    layout->arrived =
-        aq_round_up(layout->control + RANKS * sizeof(struct aq_shm_control), AQ_PAGE_SIZE);
-    layout->named = layout->arrived + AQ_PAGE_SIZE;
-    layout->bytes = layout->named + AQ_PAGE_SIZE;
-    aq_shm.arena = aligned_alloc(AQ_PAGE_SIZE, layout->bytes);
-    if (aq_shm.arena == NULL)
-        return -1;
-    memset(aq_shm.arena, 0, layout->bytes);
-    aq_shm.size = RANKS;
-    aq_shm.jobrank_of = ranks;
-    aq_job.size = aq_job.nbrhd_size = RANKS;
-    aq_job.has_remote = false;
     aq_contention_self.peers = 1;
     for (int i = 0; i < RANKS; i++)
         core[i] = i % 2;
     phase++;
-    return 0;
+    return shm_ranks_make(ranks, RANKS);
 }
 
 static int teardown(void **state)
 {
     (void)state;
     aq_contention_self.peers = 0;
-    free(aq_shm.arena);
+    shm_ranks_free();
     return 0;
 }
 
 /* Enters the phase, with a name or without. */
 static void arrive(bool named, uint32_t rank)
 {
-    aq_shm.me = rank;
-    aq_shm.self = aq_shm_control(rank);
+    shm_ranks_view(rank);
     if (named)
         aq_shm_named_arrive(phase, 7, 0);
     else
         aq_shm_barrier_arrive(phase);
 }
 
-/* Whom rank waits for. */
+/* The rank that a barrier names to `rank`. */
 static gex_Rank_t missing(bool named, uint32_t rank)
 {
     struct aq_barrier_name name;
     gex_Rank_t missing_rank = GEX_RANK_INVALID;
 
-    aq_shm.me = rank;
+    shm_ranks_view(rank);
     assert_false(named ? aq_shm_named_done(phase, &name, &missing_rank)
                        : aq_shm_barrier_done(phase, &missing_rank));
     return missing_rank;

@@ -8,49 +8,24 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/aq_platform.h"
-#include "conduits/smp/aq_shm.h"
-#include "core/aq_conduit.h"
-#include "core/aq_job.h"
+#include "tests/unit/shm_ranks.h"
 
 enum { RANKS = 3, LEADER = RANKS - 1 };
 
 static uint32_t ranks[RANKS] = { 0, 1, 2 };
 static uint64_t phase; /* the last one; a scan resumes at the highest so far */
 
-static void view(uint32_t rank)
-{
-    aq_shm.me = rank;
-    aq_shm.self = aq_shm_control(rank);
-}
-
 static int setup(void **state)
 {
-    struct aq_shm_layout *layout = &aq_shm.layout;
-
     (void)state;
-    layout->control = AQ_PAGE_SIZE;
-    layout->arrived =
-        aq_round_up(layout->control + RANKS * sizeof(struct aq_shm_control), AQ_PAGE_SIZE);
-    layout->bytes = layout->arrived + AQ_PAGE_SIZE;
-    aq_shm.arena = aligned_alloc(AQ_PAGE_SIZE, layout->bytes);
-    if (aq_shm.arena == NULL)
-        return -1;
-    memset(aq_shm.arena, 0, layout->bytes);
-    aq_shm.size = RANKS;
-    aq_shm.jobrank_of = ranks;
-    aq_job.size = aq_job.nbrhd_size = RANKS;
-    aq_job.has_remote = false;
-    return 0;
+    return shm_ranks_make(ranks, RANKS);
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    free(aq_shm.arena);
+    shm_ranks_free();
     return 0;
 }
 
@@ -64,7 +39,7 @@ static void barrier(void)
 {
     phase++;
     for (uint32_t rank = 0; rank < RANKS; rank++) {
-        view(rank);
+        shm_ranks_view(rank);
         aq_shm_barrier_arrive(phase);
     }
 }
@@ -72,11 +47,11 @@ static void barrier(void)
 static void test_a_service_thread_sleeps_on(void **state)
 {
     (void)state;
-    view(1);
+    shm_ranks_view(1);
     aq_shm_sleep_prepare(false);
     barrier();
     assert_int_equal(wakeups(1), 0);
-    view(1);
+    shm_ranks_view(1);
     aq_shm_sleep_wake(); /* a message wakes it */
     assert_int_equal(wakeups(1), 1);
     aq_shm_sleep_cancel(false);
@@ -87,15 +62,15 @@ static void test_a_service_thread_sleeps_on(void **state)
 static void test_a_thread_that_waits_wakes(void **state)
 {
     (void)state;
-    view(0);
+    shm_ranks_view(0);
     aq_shm_sleep_prepare(false);
-    view(1);
+    shm_ranks_view(1);
     aq_shm_sleep_prepare(false);
     aq_shm_sleep_prepare(true);
     barrier();
     assert_int_equal(wakeups(0), 0);
     assert_int_equal(wakeups(1), 1);
-    view(1);
+    shm_ranks_view(1);
     aq_shm_sleep_cancel(true);
     barrier();
     assert_int_equal(wakeups(1), 1);
@@ -108,7 +83,7 @@ static void test_a_leader_is_woken(void **state)
 {
     (void)state;
     aq_job.has_remote = true;
-    view(LEADER);
+    shm_ranks_view(LEADER);
     aq_shm_sleep_prepare(false);
     barrier();
     assert_int_equal(wakeups(LEADER), 1);
