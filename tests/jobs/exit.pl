@@ -96,7 +96,7 @@ sub marked {
 # shared memory objects; those of Open MPI, MPICH (UCX) and Slurm are theirs to remove, and those of jobs
 # that other sets run at the same time come and go
 sub shared_files {
-    return {map { $_ => 1 } grep { !/vader|open_?mpi|mpich|ucx_|psm|slurm|pmix|\bsem\./ } glob('/dev/shm/* /tmp/GASNT*')};
+    return {map { $_ => 1 } grep { !/vader|osc_rdma|open_?mpi|mpich|ucx_|psm|slurm|pmix|\bsem\./ } glob('/dev/shm/* /tmp/GASNT*')};
 }
 
 # Start a command in a session of its own; returns its process number. Output goes to $work/output.
