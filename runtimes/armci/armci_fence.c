@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "armci_impl.h"
+#include "armci_stream.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -65,6 +66,7 @@ void aq_armci_wait_all(int proc)
 {
     struct aq_armci_peer *peer = &aq_armci.peers[proc];
 
+    aq_armci_stream_ask(proc);
     aq_armci_wait_puts(proc);
     aq_armci_wait_chunks(proc);
     /* acquire: pairs with the release in aq_armci_on_stream_done() */
@@ -89,6 +91,8 @@ void PARMCI_AllFence(void)
     if (!aq_armci.running)
         return;
     aq_armci_serve();
+    for (int i = 0; i < aq_armci.ndirty; i++)
+        aq_armci_stream_ask(aq_armci.dirty[i]);
     while (aq_armci.ndirty > 0)
         aq_armci_wait_all(aq_armci.dirty[aq_armci.ndirty - 1]);
     atomic_thread_fence(memory_order_seq_cst); /* as in ARMCI_Fence */

@@ -85,6 +85,7 @@ struct aq_armci_peer {
     void *put_owned;                  /* memory that it uses; freed with the event */
     int64_t notify_sent;
     uint32_t sent;  /* messages of armci_stream.c to the peer */
+    uint32_t asked; /* so many of them will be answered */
     bool one_sided; /* puts need no thread of the peer */
     bool dirty;     /* the rank is in aq_armci.dirty */
     uint16_t late;  /* non-blocking gets in a row that the peer has not served at once */
@@ -92,7 +93,9 @@ struct aq_armci_peer {
     /* Handlers use what follows, perhaps on the service thread. */
     _Alignas(AQ_ARMCI_CACHE_LINE) _Atomic uint32_t done; /* messages that the peer has applied */
     uint32_t next;                /* number of the peer's message that is applied next */
-    gex_HSL_t arriving;           /* protects next and early */
+    uint32_t unanswered;          /* messages applied since the last answer */
+    bool wants;                   /* one of these wants an answer */
+    gex_HSL_t arriving;           /* protects next, unanswered, wants and early */
     struct aq_armci_early *early; /* the peer's messages that have come before their turn */
     int64_t notify_waited;
 };

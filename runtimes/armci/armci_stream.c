@@ -5,9 +5,12 @@
  *
  * Wire      a Medium request: struct head; then either strides and counts of the section (levels of
  *           each, int32 strides, then levels + 1 counts), or (address, length) pairs of a list;
- *           then the elements. A Short reply says how many messages have been applied since the
- *           last reply
- * Owns      at the target, for each source: the number of its next message, and early messages
+ *           then the elements. A question is a head alone. A message that wants an answer gets one
+ *           when it is applied: a Short reply that says how many messages have been since the last
+ * Answers   are wanted by a message that follows no unanswered one, since a fence may be next; of
+ *           those in a row by each ANSWER_EVERY-th, and by the question that a fence sends
+ * Owns      at the target, for each source: the number of its next message, early messages, and
+ *           how many have been applied since the last answer
  * Locks     peer->arriving, while messages of a source are applied; the locks of armci_adder.h are
  *           taken under it
  *
@@ -21,7 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LIST 256 /* segments in one message */
+#define MAX_LIST     256 /* segments in one message */
+#define ANSWER_EVERY 16u
+#define QUESTION     (-2) /* a type of message, beside those of armci_stream.h */
 
 /* --- a section as a sequence of bytes, run after run --- */
 
@@ -60,7 +65,8 @@ struct head {
     uint32_t number; /* of the message, among those of its source to this target */
     int16_t type;    /* see armci_stream.h */
     int16_t levels;  /* section */
-    int32_t nfrags;  /* list: its segments; 0: the message is of a section */
+    int16_t nfrags;  /* list: its segments; 0: the message is of a section */
+    int16_t wants;   /* 1: an answer */
     double scale[2]; /* accumulate: one value of the type, or two floats */
 };
 
@@ -82,7 +88,7 @@ static void head_init(struct head *head, int type, const void *scale)
 {
     memset(head, 0, sizeof(*head));
     head->type = (int16_t)type;
-    if (type != AQ_ARMCI_STORE)
+    if (type >= 0)
         memcpy(head->scale, scale, aq_armci_acc_size(type));
 }
 
@@ -134,20 +140,35 @@ static gex_AM_SrcDesc_t prepare(int proc, size_t min_bytes, size_t max_bytes)
                                        NULL, 0, 0);
 }
 
+/* Does the next message to the peer want an answer? */
+static bool wants_answer(const struct aq_armci_peer *peer, int type)
+{
+    /* relaxed: an answer that comes meanwhile makes no difference but to the number of answers */
+    return type == QUESTION || peer->sent - peer->asked >= ANSWER_EVERY - 1
+           || atomic_load_explicit(&peer->done, memory_order_relaxed) == peer->sent;
+}
+
 /* Writes the head, which now gets its number. */
 static char *write_head(char *out, struct head *head, int proc)
 {
-    head->number = aq_armci.peers[proc].sent;
+    const struct aq_armci_peer *peer = &aq_armci.peers[proc];
+
+    head->number = peer->sent;
+    head->wants = wants_answer(peer, head->type);
     memcpy(out, head, sizeof(*head));
     return out + sizeof(*head);
 }
 
 static void commit(gex_AM_SrcDesc_t sd, const struct head *head, int proc, size_t bytes)
 {
-    aq_armci.peers[proc].sent = head->number + 1;
+    struct aq_armci_peer *peer = &aq_armci.peers[proc];
+
+    peer->sent = head->number + 1;
+    if (head->wants)
+        peer->asked = peer->sent;
     if (head->type == AQ_ARMCI_STORE)
         AQ_ARMCI_COUNT(put_messages, 1);
-    else
+    else if (head->type != QUESTION)
         AQ_ARMCI_COUNT(acc_messages, 1);
     aq_armci_mark(proc);
     gex_AM_CommitRequestMedium0(sd, AQ_ARMCI_HANDLE_STREAM, bytes);
@@ -217,6 +238,20 @@ int aq_armci_stream_list(int type, const void *scale, const armci_giov_t *giov, 
     return n;
 }
 
+void aq_armci_stream_ask(int proc)
+{
+    const struct aq_armci_peer *peer = &aq_armci.peers[proc];
+    gex_AM_SrcDesc_t sd;
+    struct head head;
+
+    if (peer->asked == peer->sent)
+        return;
+    sd = prepare(proc, sizeof(head), sizeof(head));
+    head_init(&head, QUESTION, NULL);
+    write_head(gex_AM_SrcDescAddr(sd), &head, proc);
+    commit(sd, &head, proc, sizeof(head));
+}
+
 struct aq_armci_peer *aq_armci_stream_after(int proc)
 {
     struct aq_armci_peer *peer = &aq_armci.peers[proc];
@@ -283,13 +318,18 @@ static void apply_list(struct aq_armci_adder *adder, const struct head *head, co
     }
 }
 
-static void apply(const char *payload, size_t bytes)
+static void apply(struct aq_armci_peer *peer, const char *payload, size_t bytes)
 {
     const char *in = payload + sizeof(struct head);
     struct aq_armci_adder adder = { .type = AQ_ARMCI_STORE };
     struct head head;
 
     memcpy(&head, payload, sizeof(head));
+    peer->next++;
+    peer->unanswered++;
+    peer->wants = peer->wants || head.wants;
+    if (head.type == QUESTION)
+        return;
     if (head.type != AQ_ARMCI_STORE)
         aq_armci_adder_begin(&adder, &aq_armci.peers[aq_armci.me], head.type, head.scale);
     if (head.nfrags > 0)
@@ -335,35 +375,45 @@ static struct aq_armci_early *take_next(struct aq_armci_peer *peer)
     return NULL;
 }
 
-/* Applies a message, and early ones that follow it. Returns how many. */
-static int take_turn(struct aq_armci_peer *peer, const char *payload, size_t bytes)
+/* Applies a message, and early ones that follow it. */
+static void take_turn(struct aq_armci_peer *peer, const char *payload, size_t bytes)
 {
     struct aq_armci_early *early;
-    int n = 1;
 
-    apply(payload, bytes);
-    for (peer->next++; (early = take_next(peer)) != NULL; peer->next++, n++) {
-        apply(early->payload, early->bytes);
+    apply(peer, payload, bytes);
+    while ((early = take_next(peer)) != NULL) {
+        apply(peer, early->payload, early->bytes);
         free(early);
     }
-    return n;
+}
+
+/* What an answer is to say now; 0: none is wanted. */
+static uint32_t take_answer(struct aq_armci_peer *peer)
+{
+    const uint32_t applied = peer->wants ? peer->unanswered : 0;
+
+    if (peer->wants)
+        peer->unanswered = 0;
+    peer->wants = false;
+    return applied;
 }
 
 void aq_armci_on_stream(gex_Token_t token, void *payload, size_t bytes)
 {
     struct aq_armci_peer *peer = &aq_armci.peers[aq_armci_source(token)];
     struct head head;
-    int applied = 0;
+    uint32_t applied;
 
     memcpy(&head, payload, sizeof(head));
     gex_HSL_Lock(&peer->arriving);
     if (head.number == peer->next)
-        applied = take_turn(peer, payload, bytes);
+        take_turn(peer, payload, bytes);
     else
         put_aside(peer, head.number, payload, bytes);
+    applied = take_answer(peer);
     gex_HSL_Unlock(&peer->arriving);
     if (applied > 0)
-        gex_AM_ReplyShort1(token, AQ_ARMCI_HANDLE_STREAM_DONE, 0, applied);
+        gex_AM_ReplyShort1(token, AQ_ARMCI_HANDLE_STREAM_DONE, 0, (gex_AM_Arg_t)applied);
 }
 
 void aq_armci_on_stream_done(gex_Token_t token, gex_AM_Arg_t applied)

@@ -26,6 +26,9 @@ struct aq_armci_section;
  * before each operation that sends messages. */
 struct aq_armci_peer *aq_armci_stream_after(int proc);
 
+/* Makes sure that an answer will say when all messages to proc so far are applied. */
+void aq_armci_stream_ask(int proc);
+
 /* Sends a section. scale: of an accumulate. */
 void aq_armci_stream_section(int type, const void *scale, const struct aq_armci_section *section,
                              int proc);

@@ -1,6 +1,6 @@
 /*
  * order.c - blocking puts and accumulates of all sizes take effect at their target in the order of
- * the calls, whatever carries them.
+ * the calls, whatever carries them, and are there after a fence.
  *
  * usage: order [threads] [SETTING=VALUE ...] [quiet] [used COUNTER ...]
  *        settings of docs/armci.md; with a target that waits in MPI; counters that must have
@@ -13,6 +13,7 @@
 #define STEPS   3000
 #define WORDS   12288 /* doubles that a rank owns at each target */
 #define SIGNALS 20000
+#define FENCED  40 /* operations before a fence, at most */
 
 static void *base[1024];
 static double model[WORDS], source[WORDS], found[WORDS];
@@ -197,6 +198,29 @@ static void random_operations(void)
     ARMCI_Barrier();
 }
 
+/* A fence means arrival, after any number of operations. */
+static void arrived_at_fence(void)
+{
+    const int to = (me + 1) % nproc, from = (me + nproc - 1) % nproc;
+    long one = 1, wrong = 0;
+
+    for (long n = 0; n <= FENCED; n++) {
+        memset(base[me], 0, FENCED * sizeof(long));
+        ARMCI_Barrier();
+        for (long i = 0, word = 100 * me + n; i < n; i++)
+            if (i % 3 == 2)
+                ARMCI_Acc(ARMCI_ACC_LNG, &one, &word, (long *)base[to] + i, sizeof(word), to);
+            else
+                ARMCI_Put(&word, (long *)base[to] + i, sizeof(word), to);
+        ARMCI_Fence(to);
+        armci_msg_barrier();
+        for (long i = 0; i < FENCED; i++)
+            wrong += ((volatile long *)base[me])[i] != (i < n ? 100 * from + n : 0);
+        armci_msg_barrier();
+    }
+    CHECK(wrong == 0, "%ld words were not there after a fence", wrong);
+}
+
 /* Rank 0 puts two words again and again; who sees the second of a pair sees the first. The last
  * ones come by a flag and by a notification. */
 static void seen_in_order(void)
@@ -282,6 +306,7 @@ int main(int argc, char **argv)
         CHECK_EQ(ARMCIX_Set(argv[i], value + 1), 0);
     }
     random_operations();
+    arrived_at_fence();
     seen_in_order();
     if (i < argc && strcmp(argv[i], "quiet") == 0) {
         target_in_mpi();
