@@ -85,16 +85,42 @@ int aq_armci_check_giov(const char *call, const armci_giov_t *darr, int len, int
     return 0;
 }
 
+/* Copies n runs between ptr and buf. bytes is a constant where a compiler makes a load of it. */
+static inline __attribute__((always_inline)) void pack_runs(char *ptr, ptrdiff_t stride, int n,
+                                                            size_t bytes, char *buf, bool out)
+{
+    for (; n > 0; n--, ptr += stride, buf += bytes)
+        memcpy(out ? buf : ptr, out ? ptr : buf, bytes);
+}
+
+static void pack_level(char *ptr, ptrdiff_t stride, int n, size_t bytes, char *buf, bool out)
+{
+    switch (bytes) {
+    case 4:
+        pack_runs(ptr, stride, n, 4, buf, out);
+        break;
+    case 8:
+        pack_runs(ptr, stride, n, 8, buf, out);
+        break;
+    case 16:
+        pack_runs(ptr, stride, n, 16, buf, out);
+        break;
+    default:
+        pack_runs(ptr, stride, n, bytes, buf, out);
+        break;
+    }
+}
+
 /* Copies runs between ptr and buf in the order of addresses: level 1 changes fastest. */
 static void pack(char *ptr, int levels, const int stride_arr[], const int count[], char **buf,
                  bool out)
 {
-    if (levels == 0) {
-        if (out)
-            memcpy(*buf, ptr, (size_t)count[0]);
-        else
-            memcpy(ptr, *buf, (size_t)count[0]);
-        *buf += count[0];
+    if (levels <= 1) {
+        const size_t bytes = (size_t)count[0];
+        const int n = levels == 0 ? 1 : count[1];
+
+        pack_level(ptr, levels == 0 ? 0 : stride_arr[0], n, bytes, *buf, out);
+        *buf += (size_t)(n > 0 ? n : 0) * bytes;
         return;
     }
     for (int i = 0; i < count[levels]; i++)

@@ -253,6 +253,38 @@ static void iterator(void)
     CHECK_EQ(array[3][3] + packed[0], 0);
 }
 
+/* Runs of each length that has a loop of its own, and of others, in the order of their addresses. */
+static void packed_sections(void)
+{
+    static const int lengths[] = { 1, 4, 8, 12, 16, 24 };
+    int strides[3] = { 32, 100, 210 }, count[4] = { 0, 3, 2, 2 };
+    char array[420], back[420], expected[420], buffer[24 * 12], packed[24 * 12];
+
+    for (int i = 0; i < 420; i++)
+        array[i] = (char)(i % 251 + 1);
+    for (int l = 0; l < 6; l++) {
+        for (int levels = 0; levels <= 3; levels++) {
+            const int runs[] = { 1, 3, 6, 12 };
+
+            count[0] = lengths[l];
+            memset(buffer, 0, sizeof(buffer));
+            memset(packed, 0, sizeof(packed));
+            memset(back, 0, sizeof(back));
+            memset(expected, 0, sizeof(expected));
+            for (int r = 0; r < runs[levels]; r++) {
+                const int at = r % 3 * strides[0] + r / 3 % 2 * strides[1] + r / 6 * strides[2];
+
+                memcpy(packed + r * count[0], array + at, (size_t)count[0]);
+                memcpy(expected + at, array + at, (size_t)count[0]);
+            }
+            armci_write_strided(array, levels, strides, count, buffer);
+            CHECK(memcmp(buffer, packed, sizeof(packed)) == 0, "%d levels of %d", levels, count[0]);
+            armci_read_strided(back, levels, strides, count, buffer);
+            CHECK(memcmp(back, expected, sizeof(back)) == 0, "%d levels of %d", levels, count[0]);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     double began;
@@ -278,6 +310,7 @@ int main(int argc, char **argv)
     scopes();
     addresses();
     iterator();
+    packed_sections();
     usleep(1000);
     CHECK(armci_timer() > began, "the clock");
     armci_msg_igop(&failures, 1, (char *)"+");
