@@ -376,6 +376,30 @@ static void check_growth(const char *of, long before, long after, long upper)
     fail(__LINE__, "jobs that have ended left something");
 }
 
+/* --- signal handlers, those that MPI has installed among them --- */
+
+static struct sigaction handlers[NSIG];
+
+static void note_handlers(void)
+{
+    for (int sig = 1; sig < NSIG; sig++)
+        (void)sigaction(sig, NULL, &handlers[sig]);
+}
+
+static void check_handlers(void)
+{
+    for (int sig = 1; sig < NSIG; sig++) {
+        struct sigaction now = { .sa_flags = 0 };
+
+        (void)sigaction(sig, NULL, &now);
+        if (now.sa_handler == handlers[sig].sa_handler)
+            continue;
+        fprintf(stderr, "process %d: signal %d has another handler than before the first job\n",
+                world_rank, sig);
+        fail(__LINE__, "a signal handler was not given back");
+    }
+}
+
 /* --- cases --- */
 
 static void run_again(int count)
@@ -385,6 +409,7 @@ static void run_again(int count)
     char before[4096], after[4096];
     long threads = LONG_MAX;
 
+    note_handlers();
     look_outside(before, sizeof(before));
     world_barrier();
     world_split(0, 0, &group);
@@ -392,6 +417,7 @@ static void run_again(int count)
         start(&group);
         work();
         end();
+        check_handlers();
         now = look(threads);
         threads = now.threads < threads ? now.threads : threads;
         if (i == WARM_UP) {

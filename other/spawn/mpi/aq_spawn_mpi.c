@@ -226,6 +226,7 @@ void aq_spawn_mpi_fini(struct aq_spawn_state *st)
 {
     (void)st;
     aq_link_fini();
+    aq_spawn_mpi_give_signals();
 }
 
 /* --- exchanges after the start, when messages may be under way --- */

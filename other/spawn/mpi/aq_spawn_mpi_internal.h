@@ -45,6 +45,9 @@ extern struct aq_spawn_mpi aq_spawn_mpi;
  */
 int aq_spawn_mpi_start(const struct aq_spawn_mpi_conduit *conduit);
 
+/** aq_spawn_mpi_give_signals - the job has ended: MPI gets its handlers of crashes back. */
+void aq_spawn_mpi_give_signals(void);
+
 /** aq_spawn_mpi_failed - logs MPI's error code with its text; returns AQ_ERR_SYS. */
 int aq_spawn_mpi_failed(const char *what, int error);
 

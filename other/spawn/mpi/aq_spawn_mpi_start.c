@@ -4,7 +4,7 @@
  * The MPI in the process must be the one that the module was compiled for, its thread level must
  * suffice, and its launcher must be the one that has started the ranks.
  *
- * Owns      aq_spawn_mpi
+ * Owns      aq_spawn_mpi; MPI's handlers of crashes while the job lasts
  * Threads   one, at start
  * Uses      aq_spawn_mpi_lib.h, base/aq_env.h. SPDX-License-Identifier: BSD-3-Clause
  */
@@ -107,26 +107,55 @@ static int aq_spawn_mpi_check_launcher(const char *about)
     return AQ_OK;
 }
 
+/* --- signals --- */
+
+static const int aq_spawn_mpi_crashes[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV };
+#define AQ_SPAWN_MPI_CRASHES (sizeof(aq_spawn_mpi_crashes) / sizeof(aq_spawn_mpi_crashes[0]))
+
+/* What MPI's libraries had installed for them; SIG_DFL: nothing, or it was left alone. */
+static struct sigaction aq_spawn_mpi_taken[AQ_SPAWN_MPI_CRASHES] AQ_JOB_STATE;
+
+static bool aq_spawn_mpi_is_handler_of_mpi(const struct sigaction *act)
+{
+    static const char *const libraries[] = { "libucs.", "libopen-pal.", "libmpi.", "libmpich." };
+    const char *name;
+
+    if (act->sa_handler == SIG_DFL || act->sa_handler == SIG_IGN)
+        return false;
+    name = aq_symbol_file((const void *)(uintptr_t)act->sa_handler);
+    for (size_t k = 0; k < sizeof(libraries) / sizeof(libraries[0]); k++)
+        if (strncmp(name, libraries[k], strlen(libraries[k])) == 0)
+            return true;
+    return false;
+}
+
 /* MPI libraries, and the libraries below them, install handlers that print the stack of a crash.
  * This library's handlers also end the job, but they are not installed where the client has a
- * handler. So the handlers of MPI libraries are removed. */
+ * handler. So the handlers of MPI libraries are removed, for as long as the job lasts. */
 static void aq_spawn_mpi_take_signals(void)
 {
-    static const int signals[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV };
-    static const char *const libraries[] = { "libucs.", "libopen-pal.", "libmpi.", "libmpich." };
+    const struct sigaction standard = { .sa_handler = SIG_DFL };
 
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-        const struct sigaction standard = { .sa_handler = SIG_DFL };
-        const char *name;
+    for (size_t i = 0; i < AQ_SPAWN_MPI_CRASHES; i++) {
         struct sigaction act;
 
-        if (sigaction(signals[i], NULL, &act) != 0 || act.sa_handler == SIG_DFL
-            || act.sa_handler == SIG_IGN)
+        if (sigaction(aq_spawn_mpi_crashes[i], NULL, &act) != 0
+            || !aq_spawn_mpi_is_handler_of_mpi(&act))
             continue;
-        name = aq_symbol_file((const void *)(uintptr_t)act.sa_handler);
-        for (size_t k = 0; k < sizeof(libraries) / sizeof(libraries[0]); k++)
-            if (strncmp(name, libraries[k], strlen(libraries[k])) == 0)
-                sigaction(signals[i], &standard, NULL);
+        aq_spawn_mpi_taken[i] = act;
+        sigaction(aq_spawn_mpi_crashes[i], &standard, NULL);
+    }
+}
+
+/* A handler that the client has set since then is not replaced. */
+void aq_spawn_mpi_give_signals(void)
+{
+    for (size_t i = 0; i < AQ_SPAWN_MPI_CRASHES; i++) {
+        struct sigaction now;
+
+        if (aq_spawn_mpi_taken[i].sa_handler != SIG_DFL
+            && sigaction(aq_spawn_mpi_crashes[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+            sigaction(aq_spawn_mpi_crashes[i], &aq_spawn_mpi_taken[i], NULL);
     }
 }
 
