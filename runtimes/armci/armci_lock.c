@@ -4,7 +4,6 @@
  */
 #include "armci_lock.h"
 
-#include <errno.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -13,18 +12,17 @@
 
 #define AQ_ARMCI_SPIN_MAX 256 /* pauses, about as long as an accumulate holds a lock */
 
-int aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns)
+bool aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns)
 {
     const struct timespec limit = { max_ns / 1000000000, max_ns % 1000000000 };
 
     /* not FUTEX_PRIVATE: several processes map the word. Any result means: look again */
-    return syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, seen, &limit, NULL, 0) != 0
-           && errno == ETIMEDOUT;
+    return syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, seen, &limit, NULL, 0) == 0;
 }
 
-void aq_armci_futex_wake(_Atomic uint32_t *word)
+int aq_armci_futex_wake(_Atomic uint32_t *word)
 {
-    syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, 1, NULL, NULL, 0);
+    return (int)syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 /* Returns 1 if the lock was taken within a short time. */
@@ -53,10 +51,10 @@ void aq_armci_lock_wait(struct aq_armci_lock *lock)
      * other waiters may sleep, too */
     while (atomic_exchange_explicit(&lock->word, AQ_ARMCI_LOCK_CONTENDED, memory_order_acquire)
            != AQ_ARMCI_LOCK_FREE)
-        aq_armci_futex_wait(&lock->word, AQ_ARMCI_LOCK_CONTENDED, 1000000000);
+        (void)aq_armci_futex_wait(&lock->word, AQ_ARMCI_LOCK_CONTENDED, 1000000000);
 }
 
 void aq_armci_lock_wake(struct aq_armci_lock *lock)
 {
-    aq_armci_futex_wake(&lock->word);
+    (void)aq_armci_futex_wake(&lock->word);
 }

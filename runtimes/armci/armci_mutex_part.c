@@ -21,13 +21,13 @@ static _Atomic gasnett_tick_t given_again;     /* when it was released, or a sle
 static gasnett_tick_t wake_ticks, again_ticks; /* WAKE_NS, AGAIN_NS */
 
 /* Sleeps until the mutex is taken. A rank that has slept sets SLEEPERS, since other ranks may still
- * sleep. The first sleep ends after WAKE_NS, and so does the next one after a wake-up of any rank:
- * a holder relies on it for so long (aq_armci_mutex_give_quietly()). */
+ * sleep. A rank that was woken in vain looks again after WAKE_NS: who woke it relies on that
+ * (aq_armci_mutex_give_quietly()). */
 static void sleep_for(struct aq_armci_mutex *mutex)
 {
     const long long_ns = aq_armci.must_poll ? POLL_NS : SLEEP_NS;
-    bool slept = false; /* the last sleep, in turn `last`, ended by its time */
-    uint32_t word, turn, last = 0;
+    long sleep_ns = long_ns;
+    uint32_t word, turn;
 
     for (;;) {
         /* acquire: pairs with the release in wake_one(); whoever sees the turn sees the word
@@ -41,8 +41,7 @@ static void sleep_for(struct aq_armci_mutex *mutex)
                                                         word | AQ_ARMCI_MUTEX_SLEEPERS,
                                                         memory_order_release, memory_order_relaxed))
             continue;
-        slept = aq_armci_futex_wait(&mutex->turn, turn, slept && turn == last ? long_ns : WAKE_NS);
-        last = turn;
+        sleep_ns = aq_armci_futex_wait(&mutex->turn, turn, sleep_ns) ? WAKE_NS : long_ns;
         gasnet_AMPoll();
         aq_armci_mpi_step();
     }
@@ -65,11 +64,12 @@ void aq_armci_mutex_take(struct aq_armci_mutex *mutex)
     atomic_fetch_sub_explicit(&mutex->contenders, 1, memory_order_relaxed); /* as above */
 }
 
-static void wake_one(struct aq_armci_mutex *mutex)
+/* Returns false if no rank slept. */
+static bool wake_one(struct aq_armci_mutex *mutex)
 {
     /* release: pairs with the acquire in sleep_for() */
     atomic_fetch_add_explicit(&mutex->turn, 1, memory_order_release);
-    aq_armci_futex_wake(&mutex->turn);
+    return aq_armci_futex_wake(&mutex->turn) > 0;
 }
 
 static void wake_sleeper(struct aq_armci_mutex *mutex)
@@ -80,17 +80,17 @@ static void wake_sleeper(struct aq_armci_mutex *mutex)
     mutex->woken = any ? gasnett_ticks_now() : 0;
     /* relaxed, and wherever else the two are used: only this rank's threads do, as hints */
     atomic_store_explicit(&given_again, mutex->woken, memory_order_relaxed);
-    atomic_store_explicit(&aq_armci_mutex_again, any ? mutex : NULL, memory_order_relaxed);
     /* release: the next holder sees the writes of this holder */
     atomic_fetch_and_explicit(
         &mutex->word,
         ~(uint32_t)(any ? AQ_ARMCI_MUTEX_LOCKED : AQ_ARMCI_MUTEX_LOCKED | AQ_ARMCI_MUTEX_SLEEPERS),
         memory_order_release);
-    wake_one(mutex);
+    atomic_store_explicit(&aq_armci_mutex_again, wake_one(mutex) && any ? mutex : NULL,
+                          memory_order_relaxed);
 }
 
-/* The last wake-up was less than WAKE_NS ago: a rank that was awake then, or was woken by it, looks
- * again by itself, WAKE_NS after it or later. A wake-up takes longer than the short section of a
+/* The last wake-up was this rank's, and less than WAKE_NS ago: the rank that was woken looks again
+ * by itself, WAKE_NS after it or later. A wake-up takes longer than the short section of a
  * rank that locks again at once, and who is woken finds the mutex taken again.
  *
  * The clock is read once, after the release; the reading of the last release, or of this rank's own
@@ -120,7 +120,7 @@ bool aq_armci_mutex_give_quietly(struct aq_armci_mutex *mutex)
     now = gasnett_ticks_now();
     atomic_store_explicit(&given_again, now, memory_order_relaxed);
     if (now - given >= again_ticks || now - woken >= wake_ticks)
-        wake_one(mutex);
+        (void)wake_one(mutex);
     return true;
 }
 

@@ -2,10 +2,10 @@
  * mutex.pml - sleep and wake-up at a mutex of ARMCI: runtimes/armci/armci_mutex_part.c.
  *
  * RANKS ranks that map the mutex take and release it, the first ROUNDS times, the others OTHERS
- * times. They sleep on a futex, for a limited time first. REMOTES ranks of other hosts, for which a
- * handler acts, wait in a queue. A rank that releases the mutex again and again does so quietly: it
- * relies on a sleeper that looks again by itself, and looks at the time afterwards. All changes of
- * the word are compare-and-swaps; the queue is under a lock.
+ * times. They sleep on a futex, for a limited time after a wake-up. REMOTES ranks of other hosts, for
+ * which a handler acts, wait in a queue. A rank that releases the mutex again and again does so
+ * quietly: it relies on the sleeper that it woke, which looks again by itself, and looks at the time
+ * afterwards. All changes of the word are compare-and-swaps; the queue is under a lock.
  *
  * Time passes in ticks. A sleep of limited time lasts for a tick at least; the longest sleep, which
  * only keeps a defect from lasting for ever, has no end here.
@@ -14,7 +14,7 @@
  * Variants that must fail:
  * QUIET_ALWAYS   a quiet release whether there was a wake-up or not, no look at the time after it
  * NO_LOOK        no look at the time after a quiet release
- * LONG_AT_ONCE   a sleep of no limited time first
+ * WOKE_NOBODY    a quiet release also after a wake-up that has ended no sleep
  * LONG_AGAIN     no limited sleep after a wake-up
  * FREE_FOR_QUEUE the mutex is made free for the queue, too
  *
@@ -43,6 +43,7 @@
 bool locked, sleepers, queue; /* the word */
 byte turn, contenders;
 byte woken = NOBODY; /* the tick of a wake-up whose sleeper has not taken the mutex yet */
+byte waker = NOBODY; /* whose wake-up this was */
 bool slept;          /* the last turn went to a contender */
 bool part_lock;
 byte now;
@@ -54,6 +55,7 @@ chan waiting = [3] of { byte };
 /* One sleeper at the most, any. */
 inline futex_wake()
 {
+    woke = true;
     if
     :: on_futex[0] -> on_futex[0] = false
 #if RANKS > 1
@@ -62,7 +64,7 @@ inline futex_wake()
 #if RANKS > 2
     :: on_futex[2] -> on_futex[2] = false
 #endif
-    :: else
+    :: else -> woke = false
     fi
 }
 
@@ -85,8 +87,7 @@ inline take(me)
     if
     :: !taken ->
         contenders++;
-        timed_out = false;
-        last = NOBODY;
+        limited = false;
         do
         :: true ->
             seen = turn;
@@ -112,28 +113,20 @@ inline take(me)
             if
             :: marked ->
                 began = now;
-#ifdef LONG_AT_ONCE
-                limited = last != NOBODY && !(timed_out && seen == last);
-#else
-#ifdef LONG_AGAIN
-                limited = last == NOBODY;
-#else
-                limited = !(timed_out && seen == last);
-#endif
-#endif
                 atomic {
                     if
-                    :: turn == seen -> on_futex[me] = true
-                    :: else
+                    :: turn == seen -> on_futex[me] = true; asleep = true
+                    :: else -> asleep = false
                     fi
                 };
-                timed_out = false;
                 if
-                :: !on_futex[me]
+                :: !on_futex[me] -> limited = asleep
                 :: atomic { limited && on_futex[me] && (now > began || now == TICKS) ->
-                            on_futex[me] = false; timed_out = true }
+                            on_futex[me] = false; limited = false }
                 fi;
-                last = seen
+#ifdef LONG_AGAIN
+                limited = false
+#endif
             :: else
             fi
         od;
@@ -147,9 +140,16 @@ inline wake_sleeper()
 {
     any = contenders > 0;
     woken = (any -> now : NOBODY);
+    waker = me;
+    relies = false;
     atomic { holders--; locked = false; sleepers = sleepers && any };
     turn = (turn + 1) % 8;
-    atomic { futex_wake() }
+    atomic { futex_wake() };
+#ifdef WOKE_NOBODY
+    relies = any
+#else
+    relies = any && woke
+#endif
 }
 
 /* give(), by a rank or, for a remote one, by a handler */
@@ -170,7 +170,7 @@ inline give()
         :: again = false
         fi;
 #ifndef QUIET_ALWAYS
-        again = again && before != NOBODY;
+        again = again && relies && before != NOBODY && waker == me;
 #endif
         atomic {
             if
@@ -211,8 +211,9 @@ inline give()
 
 proctype rank(byte me)
 {
-    byte round, seen, last, began, next, before;
-    bool taken, marked, timed_out, limited, gave, again, any;
+    byte round, seen, began, next, before;
+    bool taken, marked, asleep, limited, gave, again, any, woke;
+    bool relies; /* the last wake-up of this rank has ended a sleep */
 
     do
     :: round < (me == 0 -> ROUNDS : OTHERS) ->
@@ -228,7 +229,7 @@ proctype rank(byte me)
 proctype remote(byte me)
 {
     byte round, next, before;
-    bool taken, gave, again, any;
+    bool taken, gave, again, any, woke, relies;
 
     do
     :: round < OTHERS ->

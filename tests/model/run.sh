@@ -68,8 +68,8 @@ good|mutex|-DRANKS=1 -DREMOTES=1 -DTICKS=2|a mutex, a rank and one of another ho
 good|mutex|-DRANKS=2 -DREMOTES=1 -DTICKS=1 -DROUNDS=1|a mutex, 2 ranks and one of another host: nobody waits for ever
 deadlock|mutex|-DRANKS=2 -DTICKS=2 -DQUIET_ALWAYS|a quiet release long after the last wake-up leaves a sleeper
 deadlock|mutex|-DRANKS=2 -DTICKS=2 -DNO_LOOK|a quiet release that time passes in leaves a sleeper
-deadlock|mutex|-DRANKS=2 -DTICKS=2 -DLONG_AT_ONCE|a first sleep without a limit is not ended by a quiet release
-deadlock|mutex|-DRANKS=2 -DTICKS=2 -DLONG_AGAIN|and so is a sleep without a limit after a wake-up
+deadlock|mutex|-DRANKS=2 -DTICKS=2 -DWOKE_NOBODY|who goes to sleep while nobody sleeps is not ended by a quiet release
+deadlock|mutex|-DRANKS=2 -DTICKS=2 -DLONG_AGAIN|nor is a sleep without a limit after a wake-up
 deadlock|mutex|-DRANKS=1 -DREMOTES=1 -DTICKS=2 -DFREE_FOR_QUEUE|a mutex made free leaves the queue unserved
 END_ROWS
     [ "$when" = --long ] && cat <<'END_ROWS'
