@@ -23,6 +23,13 @@ static void aq_child_closed(struct aq_link *l)
         l->eof_ns = aq_jobarea_now_ns();
 }
 
+static void aq_child_drop(struct aq_link *l)
+{
+    if (l->pid > 0)
+        kill(l->pid, SIGKILL);
+    aq_link_close(l);
+}
+
 static void aq_child_greet(struct aq_node *n, struct aq_link *l)
 {
     char version[AQ_HELLO_VERSION + 1];
@@ -32,10 +39,13 @@ static void aq_child_greet(struct aq_node *n, struct aq_link *l)
     struct aq_pack p = { .buf = NULL };
 
     if (aq_frame_hello(&l->rx, &protocol, version, &noise, &len) == 0) {
-        if (len > AQ_FRAME_SMALL)
-            aq_node_fail(n, 1,
-                         "host %s prints more than %u bytes when one logs in, and no agent answers",
-                         n->plan.host_name[l->first], AQ_FRAME_SMALL);
+        if (len <= AQ_FRAME_SMALL)
+            return;
+        aq_node_fail(n, 1,
+                     "host %s prints more than %u bytes when one logs in, and no agent answers; "
+                     "let the shell's startup files there print nothing for a command of ssh",
+                     n->plan.host_name[l->first], AQ_FRAME_SMALL);
+        aq_child_drop(l);
         return;
     }
     if (len > 0 && n->plan.verbose > 0)
@@ -47,6 +57,7 @@ static void aq_child_greet(struct aq_node *n, struct aq_link *l)
             "host %s has version %s of gasnetrun, which does not understand ours (%s); install the "
             "same, or say where it is in GASNET_REMOTE_RUN",
             n->plan.host_name[l->first], version, PACKAGE_VERSION);
+        aq_child_drop(l);
         return;
     }
     l->state = AQ_LINK_OPEN;
@@ -112,9 +123,7 @@ static void aq_child_lose(struct aq_node *n, struct aq_link *l, uint64_t now)
                 host, ranks, *said != '\0' ? ": " : "", said);
         }
     }
-    if (l->pid > 0)
-        kill(l->pid, SIGKILL);
-    aq_link_close(l);
+    aq_child_drop(l);
 }
 
 /* checks whether the child is alive */

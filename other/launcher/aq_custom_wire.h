@@ -29,12 +29,13 @@
 #define AQ_CUSTOM_HELLO 48 /* bytes of the first message */
 #define AQ_CUSTOM_REPLY 64
 #define AQ_CUSTOM_CPUS  128 /* bytes of a CPU set */
+#define AQ_WORKER_RANK  64
 
 /* description of a worker; all text ends in NUL */
 struct aq_worker_info {
     char host[256];               /* host name */
     char machine[192];            /* equal for workers that can share memory */
-    char rank[16];                /* its own rank, or "" */
+    char rank[AQ_WORKER_RANK];    /* its own rank, "", or "?" and what is no rank */
     uint8_t cpus[AQ_CUSTOM_CPUS]; /* CPUs that it may run on */
 };
 

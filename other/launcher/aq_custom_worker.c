@@ -151,21 +151,22 @@ static void aq_worker_machine(char *text_out, size_t size)
     }
 }
 
-/* WORKER_RANK: a number, or the name of a variable that holds one */
-static void aq_worker_rank(char rank_out[16])
+/* WORKER_RANK: a number, or the name of a variable that holds one. The master says what is wrong
+ * with another text: it gets the beginning behind a question mark. */
+static void aq_worker_rank(char rank_out[AQ_WORKER_RANK])
 {
-    const char *text = getenv("GASNET_WORKER_RANK");
+    const char *given = getenv("GASNET_WORKER_RANK"), *text = given;
 
-    if (text != NULL && *text != '\0' && strspn(text, "0123456789") != strlen(text))
-        text = getenv(text);
-    if (text == NULL || *text == '\0')
+    if (given == NULL || *given == '\0')
         return;
-    if (strspn(text, "0123456789") != strlen(text) || strlen(text) > 9)
-        aq_worker_fail("GASNET_WORKER_RANK: '%s' is not a rank; give a number or the name of a "
-                       "variable that holds one, "
-                       "such as SLURM_PROCID",
-                       text);
-    strcpy(rank_out, text);
+    if (strspn(given, "0123456789") != strlen(given))
+        text = getenv(given);
+    if (text == NULL || *text == '\0')
+        text = given;
+    if (strspn(text, "0123456789") == strlen(text) && strlen(text) <= 9)
+        strcpy(rank_out, text);
+    else
+        snprintf(rank_out, AQ_WORKER_RANK, "?%s", text);
 }
 
 static void aq_worker_describe(struct aq_worker_info *info)
@@ -198,7 +199,7 @@ static int aq_worker_join(const char *path, struct aq_custom_handshake *handshak
                           const struct aq_worker_info *info)
 {
     FILE *f = aq_worker_open(path);
-    char word[16], value[300], port[8] = "";
+    char word[16], value[300], tried[300] = "none", port[8] = "";
     int fd = -1;
 
     if (f == NULL)
@@ -212,6 +213,7 @@ static int aq_worker_join(const char *path, struct aq_custom_handshake *handshak
         } else if (strcmp(word, "port") == 0 && strlen(value) < sizeof(port)) {
             strcpy(port, value);
         } else if (strcmp(word, "address") == 0) {
+            strcpy(tried, value);
             fd = aq_worker_connect(value, port, handshake, info);
         }
     }
@@ -220,7 +222,7 @@ static int aq_worker_join(const char *path, struct aq_custom_handshake *handshak
         aq_worker_fail("no address of the first process answers (the last one tried: %s, port %s); "
                        "GASNET_MASTERIP names the "
                        "address to use, and no firewall may stand between",
-                       value, port);
+                       tried, port);
     return fd;
 }
 

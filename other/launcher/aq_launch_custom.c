@@ -79,13 +79,13 @@ _Noreturn void aq_custom_give_up(const char *fmt, ...)
 {
     va_list ap;
 
-    aq_custom_remove_file();
-    aq_custom_stop_command();
     fprintf(stderr, "%s: ", aq_custom_me.lo->self);
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    vfprintf(stderr, fmt, ap); /* the name of the file may be among the arguments */
     va_end(ap);
     fputc('\n', stderr);
+    aq_custom_remove_file();
+    aq_custom_stop_command();
     exit(1);
 }
 
@@ -191,6 +191,10 @@ static void aq_custom_admit(struct aq_custom *c, struct aq_unauth *v,
         aq_custom_give_up(
             "more than %u workers have come: GASNET_CSPAWN_CMD must start %%C only %%N times",
             c->lo->ranks);
+    if (info->rank[0] == '?')
+        aq_custom_give_up("worker on host %s: GASNET_WORKER_RANK: '%.*s' is not a rank; give a "
+                          "number or the name of a variable that holds one, such as SLURM_PROCID",
+                          info->host, AQ_WORKER_RANK - 2, info->rank + 1);
     memset(w, 0, sizeof(*w));
     w->fd = v->fd;
     w->rank = info->rank[0] != '\0' ? atoll(info->rank) : -1;

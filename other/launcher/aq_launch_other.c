@@ -7,6 +7,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,6 +274,16 @@ static bool aq_other_template_ok(const char *t)
                    && (strstr(t, "%A") != NULL || strstr(t, "%Q") != NULL)));
 }
 
+/* A shell without job control starts its background jobs with INT and QUIT ignored; they end the
+ * job all the same. */
+static void aq_other_heed_signals(void)
+{
+    static const int signals[] = { SIGINT, SIGQUIT, SIGTERM };
+
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        signal(signals[i], SIG_DFL);
+}
+
 void aq_launch_exec(struct aq_launch *lo)
 {
     bool mpi = lo->spawner == AQ_SPAWNER_MPI;
@@ -303,6 +314,7 @@ void aq_launch_exec(struct aq_launch *lo)
     }
     if (lo->dry)
         exit(0);
+    aq_other_heed_signals();
     execvp(w.word[0], w.word);
     aq_launch_error(
         lo, "cannot run %s: %s; name the launcher in %s, for instance %s='mpirun -np %%N %%C'",
