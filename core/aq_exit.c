@@ -77,6 +77,15 @@ bool aq_exit_in_progress(void)
     return aq_exit_is_claimed() || aq_exit_job_state() != AQ_EXIT_NONE;
 }
 
+bool aq_exit_is_explained(void)
+{
+    return aq_exit_is_claimed()
+           || aq_exit_asked()
+           /* relaxed: a hint */
+           || (aq_exit_me.jobarea != NULL
+               && atomic_load_explicit(&aq_exit_me.jobarea->exit_code, memory_order_relaxed) != 0);
+}
+
 bool aq_exit_claim(bool *again_out)
 {
     int me = (int)syscall(SYS_gettid), owner = 0;

@@ -174,7 +174,7 @@ static void aq_signal_on_shutdown(int sig, siginfo_t *info, void *context)
      * closed */
     if (aq_exit_is_claimed() || aq_signal_defer_to_launcher(sig, info))
         return;
-    if (!aq_exit_in_progress())
+    if (!aq_exit_is_explained())
         aq_signal_say("Caught a signal", sig);
     /* the client's handler may clean up and end the job; without one, or if it returns, the library
      * ends it */
@@ -197,7 +197,7 @@ static void aq_signal_on_quit(int sig, siginfo_t *info, void *context)
     if (aq_exit_is_claimed() || aq_signal_defer_to_launcher(sig, info))
         return;
     /* raised by aq_signal_on_shutdown(), which has printed its own message: si_code is SI_TKILL */
-    if (!aq_exit_in_progress() && info->si_code != SI_TKILL)
+    if (!aq_exit_is_explained() && info->si_code != SI_TKILL)
         aq_signal_say("Caught a signal", sig);
     aq_exit_from_signal(1);
 }
@@ -216,23 +216,27 @@ static void aq_signal_on_backtrace(int sig)
         aq_signal_backtrace();
 }
 
-/* returns true if sig is in GASNET_NO_CATCH_SIGNAL */
+/* Returns true if sig is in GASNET_NO_CATCH_SIGNAL, all of whose words must be signals. */
 static bool aq_signal_not_wanted(int sig)
 {
     const char *at = aq_env_str(AQ_ENV_NO_CATCH_SIGNAL);
+    bool found = false;
 
     while (at != NULL && *at != '\0') {
         size_t len;
+        int named;
 
         at += strspn(at, ", \t");
         len = strcspn(at, ", \t");
-        if (len == 1 && *at == '*')
-            return true;
-        if (len > 0 && aq_signal_parse(at, len) == sig)
-            return true;
+        named = len == 1 && *at == '*' ? sig : aq_signal_parse(at, len);
+        if (len > 0 && named == 0)
+            aq_fatal("GASNET_NO_CATCH_SIGNAL: '%.*s' is not a signal; write for instance "
+                     "SIGSEGV,bus,11, or *",
+                     (int)len, at);
+        found = found || named == sig;
         at += len;
     }
-    return false;
+    return found;
 }
 
 /* gfortran's run-time library sets a handler at the start of main that prints the stack, and dies
@@ -295,7 +299,7 @@ void aq_signal_install_named(enum aq_env_id id, const char *name, void (*handler
     if (text == NULL || *text == '\0')
         return;
     sig = aq_signal_parse(text, strlen(text));
-    if (sig == 0 || sig == SIGKILL)
+    if (sig == 0 || sig == SIGKILL || sig == SIGSTOP)
         aq_fatal("%s=%s is not a signal that can be caught; write for instance SIGUSR1, usr1 or 10",
                  name, text);
     memset(&act, 0, sizeof(act));

@@ -453,8 +453,10 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
     aq_udp_peer_look_at_notes(peer, now_ns);
     lost = aq_udp_check_lost(&peer->check);
     if (lost == AQ_UDP_NOTE_REFUSED)
-        aq_udp_peer_lost(peer, "its process has ended: its port is closed", peer->check.begun_ns,
-                         now_ns);
+        aq_udp_peer_lost(peer,
+                         "its process has ended, or a firewall rejects its packets: its port "
+                         "is closed",
+                         peer->check.begun_ns, now_ns);
     else if (lost == AQ_UDP_NOTE_UNREACHABLE)
         aq_udp_peer_lost(
             peer,

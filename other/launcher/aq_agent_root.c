@@ -160,7 +160,8 @@ int aq_launch_hosts(struct aq_launch *lo)
     sv.stop_too = true;
     code = aq_supervise_open(&sv, 0, &jobarea_fd);
     if (code != 0)
-        aq_launch_error(lo, "cannot make shared memory: %s", strerror(-code));
+        aq_launch_error(lo, "cannot make shared memory: %s%s", strerror(-code),
+                        aq_jobarea_remedy(-code));
     close(jobarea_fd);
     sv.verbose = aq_root_verbose(lo);
     sv.jobarea->exit_timeout_ms = aq_jobarea_timeout_env(lo->ranks);

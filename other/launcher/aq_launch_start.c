@@ -172,7 +172,7 @@ void aq_start_open(struct aq_start *s, const struct aq_launch *lo)
     rc = aq_supervise_open(&s->sv, lo->ranks, &jobarea_fd);
     if (rc != 0)
         aq_launch_error(lo, "cannot make shared memory for %u ranks: %s%s", lo->ranks,
-                        strerror(-rc), -rc == EMFILE ? "; raise ulimit -n" : "");
+                        strerror(-rc), aq_jobarea_remedy(-rc));
     s->fds[0] = aq_launch_high_fd(lo, jobarea_fd);
     for (int i = 1; i < AQ_START_FDS; i++) {
         int fd = memfd_create("aq-host", MFD_CLOEXEC);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -92,6 +93,25 @@ static void aq_jobarea_fill_multihost(struct aq_jobarea *jobarea,
                topo->environment_bytes);
 }
 
+const char *aq_jobarea_remedy(int error)
+{
+    return error == EMFILE  ? "; raise ulimit -n"
+           : error == EFBIG ? "; raise it with: ulimit -f unlimited"
+                            : "";
+}
+
+/* Beyond the limit the kernel would end the process by SIGXFSZ. */
+static int aq_jobarea_size_file(int fd, uint64_t bytes)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
+        errno = EFBIG;
+        return -1;
+    }
+    return ftruncate(fd, (off_t)bytes);
+}
+
 static struct aq_jobarea *aq_jobarea_make(uint32_t size, uint32_t job_size,
                                           const struct aq_jobarea_topo *topo, int *fd_out)
 {
@@ -103,7 +123,7 @@ static struct aq_jobarea *aq_jobarea_make(uint32_t size, uint32_t job_size,
         return NULL;
     if (topo != NULL)
         bytes = aq_jobarea_layout_multihost(&layout, topo, bytes);
-    if (ftruncate(fd, (off_t)bytes) != 0)
+    if (aq_jobarea_size_file(fd, bytes) != 0)
         goto close_fd;
     jobarea = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (jobarea == MAP_FAILED)

@@ -134,6 +134,9 @@ struct aq_jobarea {
     struct aq_jobarea_rank rank[];                      /* [size], index = host rank */
 };
 
+/** aq_jobarea_remedy - what the user can do about an error in making it; "" if nothing is known. */
+const char *aq_jobarea_remedy(int error);
+
 /**
  * aq_jobarea_create - a new job area for size ranks in a memfd.
  * fd_out  the memfd, close-on-exec

@@ -102,7 +102,8 @@ static int aq_spawn_single_join(struct aq_spawn_state *st)
 
     st->jobarea = aq_jobarea_create(1, 1, &fd);
     if (st->jobarea == NULL)
-        return aq_fail(AQ_ERR_SYS, "spawn: no job area: %s", strerror(errno));
+        return aq_fail(AQ_ERR_SYS, "spawn: no job area: %s%s", strerror(errno),
+                       aq_jobarea_remedy(errno));
     close(fd);
     rc = aq_spawn_fill_one_host(st, 0, 1);
     return rc == AQ_OK ? aq_spawn_claim(st) : rc;
@@ -146,37 +147,43 @@ static int64_t aq_spawn_wanted(void)
     return n;
 }
 
-/* GASNET_<CONDUIT>_SPAWNER, "" if unset; fork, pmi (any of the PMI family) or single */
-static const char *aq_spawn_choice(const struct aq_conduit_info *conduit)
-{
-    char name[64];
-    size_t len = (size_t)snprintf(name, sizeof(name), "GASNET_%s_SPAWNER", conduit->name);
-    const char *text;
+/* Who starts the ranks, as the user says it. */
+struct aq_spawn_choice {
+    char name[64];    /* the variable */
+    const char *text; /* its value; NULL: the user does not say */
+    bool pmi;         /* a launcher of the PMI family. mpirun offers PMIx or PMI, so mpi means it */
+};
 
-    for (size_t i = 0; i < len && i < sizeof(name); i++)
-        name[i] = (char)toupper((unsigned char)name[i]);
-    text = getenv(name);
-    if (text == NULL)
-        text = getenv("GASNET_SPAWN_CONTROL");
-    if (text == NULL)
-        return "";
-    if (strcasecmp(text, "fork") != 0 && strcasecmp(text, "pmi") != 0
-        && strcasecmp(text, "pmix") != 0 && strcasecmp(text, "mpi") != 0
-        && strcasecmp(text, "ssh") != 0) {
-        aq_warn("%s=%s is not fork, pmi, mpi or ssh; choosing by what the environment offers", name,
-                text);
-        return "";
+/* AQ_OK or negative, logged. */
+static int aq_spawn_choose(const struct aq_conduit_info *conduit, struct aq_spawn_choice *out)
+{
+    static const char *const pmis[] = { "pmi", "pmix", "mpi" }; /* fork and ssh: gasnetrun's */
+    size_t len;
+
+    *out = (struct aq_spawn_choice){ .text = NULL };
+    len = (size_t)snprintf(out->name, sizeof(out->name), "GASNET_%s_SPAWNER", conduit->name);
+    for (size_t i = 0; i < len && i < sizeof(out->name); i++)
+        out->name[i] = (char)toupper((unsigned char)out->name[i]);
+    out->text = getenv(out->name);
+    if (out->text == NULL) {
+        strcpy(out->name, "GASNET_SPAWN_CONTROL");
+        out->text = getenv(out->name);
     }
-    return text;
+    if (out->text != NULL && *out->text == '\0')
+        out->text = NULL;
+    if (out->text == NULL || strcasecmp(out->text, "fork") == 0
+        || strcasecmp(out->text, "ssh") == 0)
+        return AQ_OK;
+    for (size_t i = 0; i < sizeof(pmis) / sizeof(pmis[0]); i++)
+        out->pmi = out->pmi || strcasecmp(out->text, pmis[i]) == 0;
+    return out->pmi ? AQ_OK
+                    : aq_fail(AQ_ERR_ARG, "%s=%s is none of fork, ssh, pmi and mpi", out->name,
+                              out->text);
 }
 
-static bool aq_spawn_allows(const char *choice, const struct aq_spawn_provider *p)
+static bool aq_spawn_allows(const struct aq_spawn_choice *choice, const struct aq_spawn_provider *p)
 {
-    if (*choice == '\0')
-        return true;
-    /* fork covers gasnetrun too; mpirun offers PMIx or PMI, so mpi and pmi mean the same here */
-    return (strcasecmp(choice, "fork") == 0 || strcasecmp(choice, "ssh") == 0)
-           == (p == &aq_spawn_fork_provider);
+    return choice->text == NULL || choice->pmi == (p != &aq_spawn_fork_provider);
 }
 
 /* Prints a hint: this is one process where the user may have meant several. */
@@ -198,14 +205,21 @@ static void aq_spawn_hint_single(void)
 static int aq_spawn_start(struct aq_spawn_state *st, int *argc, char ***argv,
                           const struct aq_conduit_info *conduit)
 {
-    const char *choice = aq_spawn_choice(conduit);
+    struct aq_spawn_choice choice;
     int64_t wanted;
 
+    if (aq_spawn_choose(conduit, &choice) != AQ_OK)
+        return AQ_ERR_ARG;
     for (size_t i = 0; i < sizeof(aq_spawn_providers) / sizeof(aq_spawn_providers[0]); i++) {
         st->provider = aq_spawn_providers[i];
-        if (aq_spawn_allows(choice, st->provider) && st->provider->offered())
+        if (aq_spawn_allows(&choice, st->provider) && st->provider->offered())
             return st->provider->join(st);
     }
+    if (choice.pmi)
+        return aq_fail(AQ_ERR_ARG,
+                       "%s=%s, but no launcher offers PMI or PMIx to this process; start it by "
+                       "mpirun, srun --mpi=pmix or gasnetrun -spawner=pmi, or unset the variable",
+                       choice.name, choice.text);
     /* GASNET_PSHM_NODES may be there for other programs */
     wanted = aq_spawn_console_is_asked(conduit, argc, argv) ? 0 : aq_spawn_wanted();
     if (wanted < 0)

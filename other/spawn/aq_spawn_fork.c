@@ -170,11 +170,6 @@ static void aq_spawn_warn_threads(void)
                 count - 2);
 }
 
-static const char *aq_spawn_fork_remedy(int error)
-{
-    return error == EMFILE ? "; raise ulimit -n" : "";
-}
-
 int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
 {
     struct aq_supervise sv = { .verbose = false };
@@ -185,7 +180,7 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
     rc = aq_supervise_open(&sv, size, &jobarea_fd);
     if (rc != 0)
         return aq_fail(AQ_ERR_SYS, "spawn: no job area for %u ranks: %s%s", size, strerror(-rc),
-                       aq_spawn_fork_remedy(-rc));
+                       aq_jobarea_remedy(-rc));
     close(jobarea_fd); /* the mapping is inherited */
     st->jobarea = sv.jobarea;
     for (int i = 0; i < 2; i++) {
@@ -194,7 +189,7 @@ int aq_spawn_fork_self(struct aq_spawn_state *st, uint32_t size)
             rc = errno;
             aq_supervise_signals_back(&sv);
             return aq_fail(AQ_ERR_SYS, "spawn: memfd_create: %s%s", strerror(rc),
-                           aq_spawn_fork_remedy(rc));
+                           aq_jobarea_remedy(rc));
         }
     }
     fflush(NULL); /* otherwise every rank would print it again */

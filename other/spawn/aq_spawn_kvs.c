@@ -239,8 +239,8 @@ static int aq_kvs_make(struct aq_spawn_state *st, struct aq_kvs_join *j)
 
     st->jobarea = aq_jobarea_create(st->info.host_size, st->info.size, &j->fds[AQ_KVS_FD_JOBAREA]);
     if (st->jobarea == NULL)
-        return aq_fail(AQ_ERR_SYS, "spawn: no job area for %u ranks: %s", st->info.host_size,
-                       strerror(errno));
+        return aq_fail(AQ_ERR_SYS, "spawn: no job area for %u ranks: %s%s", st->info.host_size,
+                       strerror(errno), aq_jobarea_remedy(errno));
     j->fds[AQ_KVS_FD_EVENT] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (j->fds[AQ_KVS_FD_EVENT] < 0)
         return aq_fail(AQ_ERR_SYS, "spawn: eventfd: %s", strerror(errno));

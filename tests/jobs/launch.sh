@@ -111,6 +111,20 @@ ends 255 "rank 1 gets SIGSEGV" "$prog" 3 kill 11
 ends 1 "rank 1 gets SIGINT" "$prog" 3 kill 2
 ends 1 "rank 1 gets SIGTERM" "$prog" 3 kill 15
 ends 255 "rank 1 gets SIGKILL" "$prog" 3 kill 9
+for signal in 'TERM 15' 'PIPE 13' 'QUIT 3'; do
+    ends 1 "rank 1 gets SIG${signal% *} while rank 0 ends with 0" "$prog" 2 late "${signal#* }"
+    says err "Caught a signal (proc 1): SIG${signal% *}" "and says so"
+done
+ends 1 "a spawner that does not exist" env GASNET_UDP_SPAWNER=none "$prog" 2
+says err "GASNET_UDP_SPAWNER=none is none of fork, ssh, pmi and mpi" "is named"
+ends 1 "a spawner that is not there" env GASNET_UDP_SPAWNER=pmi "$prog" 2
+says err "GASNET_UDP_SPAWNER=pmi, but no launcher offers PMI or PMIx" "is missed"
+ends 1 "a limit of files below the memory that ranks share" sh -c "ulimit -f 4; exec '$prog' 2"
+says err "raise it with: ulimit -f unlimited" "is to be raised"
+for network in 1.2.3.4/ 1.2.3.4/abc 192.0.2.0/24x; do
+    ends 1 "GASNET_UDP_INTERFACE=$network" env GASNET_SUPERNODE_MAXSIZE=1 GASNET_UDP_INTERFACE=$network "$prog" 2
+    says err "GASNET_UDP_INTERFACE='$network' is neither an interface nor an address nor a network" "is none of these"
+done
 unset GASNET_SPAWNFN
 ends_by INT 2
 ends_by TERM 15
@@ -176,6 +190,8 @@ complains() {
 complains GASNET_FAULT_RATE=1e20 '"1e20", which is out of range; it must be from 0 to 1'
 complains GASNET_UDP_MTU=7 'it must be 0, or from 1232 to 65504'
 complains GASNET_HOST_TIMEOUT=nan 'from 0 to 1000000s'
+complains GASNET_NO_CATCH_SIGNAL=SGEV "'SGEV' is not a signal; write for instance SIGSEGV,bus,11, or *"
+complains GASNET_FREEZE_SIGNAL=STOP "GASNET_FREEZE_SIGNAL=STOP is not a signal that can be caught"
 complains AQ_UDP_FAULTS=drop=nan "'drop=nan' is not a probability from 0 to 1"
 complains AQ_UDP_FAULTS=delay=1e99s "'delay=1e99s' is not a time from 0 to 60s"
 complains AQ_UDP_FAULTS=seed=x "'seed=x' is not a whole number"
@@ -218,6 +234,26 @@ ranks 2 "" "two ranks"
 ends 0 "gasnetrun_udp with GASNET_SPAWNFN=L and hosts" env GASNET_SPAWNFN=L SSH_SERVERS='no.such.host' "$build/gasnetrun_udp" -n 2 "$prog"
 unset SSH_CMD
 
+# a remote shell that talks and stays
+cat >"$work/talks" <<'END'
+#!/bin/sh
+head -c 100000 /dev/zero | tr '\0' x
+exec sleep 61.8
+END
+chmod +x "$work/talks"
+ends 1 "a host that prints much and starts no agent" env SSH_CMD="$work/talks" "$build/gasnetrun_udp" -H h1,h2 -n 2 "$prog"
+says err "prints more than 65536 bytes when one logs in, and no agent answers" "is named"
+! pgrep -f "^sleep 61.8" >"$work/out"
+result $? "and its remote shell is ended"
+
+# background jobs of a shell without job control
+printf '#!/bin/sh\nsed -n "s/^SigIgn:.*\\(.\\)$/ignored: \\1/p" /proc/self/status\n' >"$work/ignored"
+chmod +x "$work/ignored"
+ends 0 "SIGINT and SIGQUIT ignored at the start" env PMIRUN_CMD="$work/ignored" PMIRUN_CMD_OK=1 \
+    perl -e '$SIG{INT} = $SIG{QUIT} = "IGNORE"; exec @ARGV' "$build/gasnetrun_smp" -spawner=pmi -n 2 "$prog"
+grep -q "ignored: [0189]" "$work/out" # of the last four signals, HUP may be
+result $? "are not when PMIRUN_CMD runs"
+
 # few descriptors are enough, or named as what lacks
 small="ulimit -n 24; SSH_CMD='$work/remote' exec '$build/gasnetrun_udp' -H h1,h2 -n 3 '$prog'"
 ends 0 "agents and ranks with 24 descriptors each" sh -c "$small"
@@ -250,6 +286,10 @@ ranks 3 "" "three ranks"
 ends 0 "a variable that holds them" env CSPAWN_CMD='for i in $(seq %N); do MINE=$((i-1)) WORKER_RANK=MINE %C & done; wait' "$prog" 2
 ends 1 "two workers with one number" env CSPAWN_CMD='for i in $(seq %N); do WORKER_RANK=1 %C & done; wait' "$prog" 2
 says err "each rank of 0 to 1 must be one worker's" "are told"
+ends 1 "a variable that does not exist" env CSPAWN_CMD='WORKER_RANK=NONE_SUCH %C & wait' "$prog" 1
+says err "GASNET_WORKER_RANK: 'NONE_SUCH' is not a rank" "is named at once"
+ends 1 "a folder that nobody can write to" env GASNET_TMPDIR=/proc "$prog" 2
+says err "cannot make the file /proc/.aqueduct-job-" "the file is named"
 ends 0 "%D, %M, %P and %%" env CSPAWN_SERVERS='h1 h2 h3' CSPAWN_CMD="echo %D/%P/%M/%% >$work/words; %C & %C & wait" "$prog" 2
 [ "$(cat "$work/words")" = "$PWD/$prog/h1 h2/%" ]
 result $? "are the folder, the program, the hosts and a percent sign"

@@ -7,6 +7,7 @@
  *   libc N    the same with exit(N);   return N: from main
  *   all N     all ranks call gasnet_exit(N);   allreturn N: return N
  *   kill N    rank 1 gets signal N, the others poll
+ *   late N    rank 1 gets signal N 0.1 s after rank 0 has called gasnet_exit(0)
  *   stay N    all ranks wait N seconds
  *   env NAME  prints the value of gasnet_getenv(NAME)
  */
@@ -69,6 +70,13 @@ int main(int argc, char **argv)
         return number;
     if (strcmp(what, "stay") == 0)
         sleep((unsigned)number);
+    if (strcmp(what, "late") == 0) {
+        if (!one)
+            gasnet_exit(0);
+        usleep(100000);
+        kill(getpid(), number);
+        sleep(5);
+    }
     if (strcmp(what, "exit") == 0 && one)
         gasnet_exit(number);
     if (strcmp(what, "libc") == 0 && one)
