@@ -4,6 +4,7 @@
  */
 #include "armci_lock.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -12,12 +13,12 @@
 
 #define AQ_ARMCI_SPIN_MAX 256 /* pauses, about as long as an accumulate holds a lock */
 
-bool aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns)
+int aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns)
 {
     const struct timespec limit = { max_ns / 1000000000, max_ns % 1000000000 };
 
     /* not FUTEX_PRIVATE: several processes map the word. Any result means: look again */
-    return syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, seen, &limit, NULL, 0) == 0;
+    return syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, seen, &limit, NULL, 0) == 0 ? 0 : errno;
 }
 
 int aq_armci_futex_wake(_Atomic uint32_t *word)

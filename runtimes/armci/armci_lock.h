@@ -13,7 +13,6 @@
 #define AQ_ARMCI_LOCK_H 1
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { AQ_ARMCI_LOCK_FREE, AQ_ARMCI_LOCK_TAKEN, AQ_ARMCI_LOCK_CONTENDED };
@@ -47,9 +46,9 @@ static inline void aq_armci_lock_give(struct aq_armci_lock *lock)
 }
 
 /* The kernel's sleep and wake-up on a word that processes share. A sleep ends after at most max_ns
- * nanoseconds; it returns true if a wake-up has ended it. A wake-up ends one sleep, and returns how
- * many it has ended. */
-bool aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns);
+ * nanoseconds. It returns 0 if a wake-up has ended it, ETIMEDOUT if that time has; EINTR, a signal;
+ * EAGAIN, the word is another. A wake-up ends one sleep, and returns how many it has ended. */
+int aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns);
 int aq_armci_futex_wake(_Atomic uint32_t *word);
 
 static inline void aq_armci_cpu_pause(void)

@@ -8,6 +8,7 @@
  */
 #include "armci_mutex_part.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define WAKE_NS  1000000  /* between two wake-ups by a rank that locks again at once */
@@ -41,7 +42,16 @@ static void sleep_for(struct aq_armci_mutex *mutex)
                                                         word | AQ_ARMCI_MUTEX_SLEEPERS,
                                                         memory_order_release, memory_order_relaxed))
             continue;
-        sleep_ns = aq_armci_futex_wait(&mutex->turn, turn, sleep_ns) ? WAKE_NS : long_ns;
+        switch (aq_armci_futex_wait(&mutex->turn, turn, sleep_ns)) {
+        case 0:
+            sleep_ns = WAKE_NS;
+            break;
+        case ETIMEDOUT:
+            sleep_ns = long_ns;
+            break;
+        default: /* cut short, or did not begin: once more */
+            break;
+        }
         gasnet_AMPoll();
         aq_armci_mpi_step();
     }
@@ -80,13 +90,14 @@ static void wake_sleeper(struct aq_armci_mutex *mutex)
     mutex->woken = any ? gasnett_ticks_now() : 0;
     /* relaxed, and wherever else the two are used: only this rank's threads do, as hints */
     atomic_store_explicit(&given_again, mutex->woken, memory_order_relaxed);
+    atomic_store_explicit(&aq_armci_mutex_again, NULL, memory_order_relaxed);
     /* release: the next holder sees the writes of this holder */
     atomic_fetch_and_explicit(
         &mutex->word,
         ~(uint32_t)(any ? AQ_ARMCI_MUTEX_LOCKED : AQ_ARMCI_MUTEX_LOCKED | AQ_ARMCI_MUTEX_SLEEPERS),
         memory_order_release);
-    atomic_store_explicit(&aq_armci_mutex_again, wake_one(mutex) && any ? mutex : NULL,
-                          memory_order_relaxed);
+    if (wake_one(mutex) && any)
+        atomic_store_explicit(&aq_armci_mutex_again, mutex, memory_order_relaxed);
 }
 
 /* The last wake-up was this rank's, and less than WAKE_NS ago: the rank that was woken looks again
@@ -119,8 +130,8 @@ bool aq_armci_mutex_give_quietly(struct aq_armci_mutex *mutex)
     }
     now = gasnett_ticks_now();
     atomic_store_explicit(&given_again, now, memory_order_relaxed);
-    if (now - given >= again_ticks || now - woken >= wake_ticks)
-        (void)wake_one(mutex);
+    if ((now - given >= again_ticks || now - woken >= wake_ticks) && !wake_one(mutex))
+        atomic_store_explicit(&aq_armci_mutex_again, NULL, memory_order_relaxed);
     return true;
 }
 

@@ -1,17 +1,22 @@
 /*
- * locks.c - what mutexes cost: free, contended by all ranks, and while the holder sleeps. With the
+ * locks.c - what mutexes cost: free, contended by all ranks, and while the holder sleeps; and that
+ * who waits for one takes it when it is free, although signals come meanwhile. With the
  * argument "limits" the goals are checks, for machines that have nothing else to do; with "short"
  * few slices are measured.
  * SPDX-License-Identifier: BSD-3-Clause
  */
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "armci_test.h"
 
-#define SLICES 15
-#define PAIRS  20000
-#define ASLEEP 1 /* seconds */
+#define SLICES  15
+#define PAIRS   20000
+#define ASLEEP  1 /* seconds */
+#define SIGNALS 80
 
 static void *base[1024];
 static int limits, rounds = 5;
@@ -145,6 +150,83 @@ static void holder_sleeps(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time); /* the same for all ranks of a host */
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void hold_for(double s)
+{
+    const double end = now() + s;
+
+    while (now() < end)
+        continue;
+}
+
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
+static void set_alarm(long us)
+{
+    const struct itimerval at = { .it_value = { 0, us } };
+
+    setitimer(ITIMER_REAL, &at, NULL);
+}
+
+/* Holds the mutex for long enough that others sleep, takes it again and again, and releases it for
+ * good. Returns when. */
+static double take_again_and_again(void)
+{
+    double began, end;
+
+    hold_for(500e-6);
+    began = now();
+    do {
+        ARMCI_Unlock(0, 0);
+        ARMCI_Lock(0, 0);
+        hold_for(4e-6);
+        end = now();
+    } while (end - began < 600e-6);
+    ARMCI_Unlock(0, 0);
+    return end;
+}
+
+/* A rank that was woken, and found the mutex taken again, looks again soon, although a signal ends
+ * the sleep in between. */
+static void signal_in_sleep(void)
+{
+    const struct sigaction act = { .sa_handler = on_alarm };
+    int late = 0;
+
+    sigaction(SIGALRM, &act, NULL);
+    for (int i = 0; i < SIGNALS; i++) {
+        double taken = 0;
+
+        if (me == 0)
+            ARMCI_Lock(0, 0);
+        ARMCI_Barrier();
+        if (me == 0) {
+            *(volatile double *)base[0] = take_again_and_again();
+        } else if (me == 1) {
+            set_alarm(500 + 90 * (i % 11));
+            ARMCI_Lock(0, 0);
+            taken = now();
+            set_alarm(0);
+            ARMCI_Unlock(0, 0);
+        }
+        ARMCI_Barrier();
+        if (me == 1)
+            late += taken - ARMCI_GetValueDouble(base[0], 0) > 0.01;
+        ARMCI_Barrier();
+    }
+    CHECK(late <= SIGNALS / 8, "%d of %d takes 10 ms after the mutex was free", late, SIGNALS);
+}
+
 int main(int argc, char **argv)
 {
     test_start(&argc, &argv);
@@ -159,6 +241,7 @@ int main(int argc, char **argv)
     free_mutex();
     contended_mutex();
     holder_sleeps();
+    signal_in_sleep();
     ARMCI_Destroy_mutexes();
     ARMCI_Free(base[me]);
     return test_finish();

@@ -78,6 +78,7 @@ for program in transfers handles memory sync messages programs; do
 done
 check "sync, 3 ranks, mpi, with threads" right mpi 3 ./sync threads
 builds locks
+check "locks, 2 ranks" right smp 2 ./locks short
 check "locks, 8 ranks" right smp 8 ./locks short
 check "locks, 3 ranks, udp" right udp 3 ./locks short
 builds accumulate

@@ -7,6 +7,9 @@
  * quietly: it relies on the sleeper that it woke, which looks again by itself, and looks at the time
  * afterwards. All changes of the word are compare-and-swaps; the queue is under a lock.
  *
+ * A signal ends one sleep. The look at the time after a quiet release may find that it was late, at
+ * any time, and wakes a sleeper then.
+ *
  * Time passes in ticks. A sleep of limited time lasts for a tick at least; the longest sleep, which
  * only keeps a defect from lasting for ever, has no end here.
  *
@@ -16,6 +19,8 @@
  * NO_LOOK        no look at the time after a quiet release
  * WOKE_NOBODY    a quiet release also after a wake-up that has ended no sleep
  * LONG_AGAIN     no limited sleep after a wake-up
+ * SIGNAL_LONG    no limited sleep after one that a signal has ended
+ * LATE_LONG      no limited sleep after an attempt that came too late to sleep
  * FREE_FOR_QUEUE the mutex is made free for the queue, too
  *
  * SPDX-License-Identifier: BSD-3-Clause
@@ -46,6 +51,7 @@ byte woken = NOBODY; /* the tick of a wake-up whose sleeper has not taken the mu
 byte waker = NOBODY; /* whose wake-up this was */
 bool slept;          /* the last turn went to a contender */
 bool part_lock;
+bool interrupts = true; /* the signal has not come yet */
 byte now;
 byte holders;
 bool on_futex[RANKS];
@@ -120,7 +126,15 @@ inline take(me)
                     fi
                 };
                 if
+#ifdef LATE_LONG
                 :: !on_futex[me] -> limited = asleep
+#else
+                :: !on_futex[me] -> limited = limited || asleep
+#endif
+                :: atomic { interrupts && on_futex[me] -> on_futex[me] = false; interrupts = false };
+#ifdef SIGNAL_LONG
+                    limited = false
+#endif
                 :: atomic { limited && on_futex[me] && (now > began || now == TICKS) ->
                             on_futex[me] = false; limited = false }
                 fi;
@@ -180,8 +194,8 @@ inline give()
         };
 #if !defined(NO_LOOK) && !defined(QUIET_ALWAYS)
         if
-        :: gave && (now != before || now == TICKS) -> turn = (turn + 1) % 8; atomic { futex_wake() }
-        :: else
+        :: gave -> turn = (turn + 1) % 8; atomic { futex_wake() }
+        :: !gave || (now == before && now != TICKS)
         fi
 #endif
     :: else

@@ -70,6 +70,9 @@ deadlock|mutex|-DRANKS=2 -DTICKS=2 -DQUIET_ALWAYS|a quiet release long after the
 deadlock|mutex|-DRANKS=2 -DTICKS=2 -DNO_LOOK|a quiet release that time passes in leaves a sleeper
 deadlock|mutex|-DRANKS=2 -DTICKS=2 -DWOKE_NOBODY|who goes to sleep while nobody sleeps is not ended by a quiet release
 deadlock|mutex|-DRANKS=2 -DTICKS=2 -DLONG_AGAIN|nor is a sleep without a limit after a wake-up
+deadlock|mutex|-DRANKS=2 -DTICKS=2 -DSIGNAL_LONG|nor is one after a signal has ended the sleep that is relied on
+deadlock|mutex|-DRANKS=2 -DTICKS=1 -DROUNDS=4 -DOTHERS=1 -DLATE_LONG|nor is one after an attempt that came too late to sleep
+good|mutex|-DRANKS=2 -DTICKS=1 -DROUNDS=4 -DOTHERS=1|a mutex, many quiet releases: nobody waits for ever
 deadlock|mutex|-DRANKS=1 -DREMOTES=1 -DTICKS=2 -DFREE_FOR_QUEUE|a mutex made free leaves the queue unserved
 END_ROWS
     [ "$when" = --long ] && cat <<'END_ROWS'
