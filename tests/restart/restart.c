@@ -18,9 +18,7 @@
  *             the group's barrier there, the first and the second time
  *   leave     each process ends as soon as its second job has
  */
-#include <dirent.h>
 #include <limits.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -30,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "holdings.h"
 #include "inquire.h"
 #include "world.h"
 
@@ -41,8 +40,6 @@
 #define HIDX    GEX_AM_INDEX_BASE
 /* bytes of a transfer that no conduit copies: it registers this process's memory, if it does so */
 #define LARGE 32768
-/* a thread that was joined is off /proc after less than so many ms */
-#define JOINED_MS 10000
 
 static gex_Client_t client;
 static gex_EP_t ep;
@@ -277,71 +274,6 @@ static void end(void)
 
 /* --- what a process holds --- */
 
-struct holdings {
-    long files, threads, mappings;
-    long heap_kb; /* allocated and not freed; 0 under a sanitizer */
-    long rss_kb;  /* of no file: pages of code come when it is first run */
-};
-
-static long count_entries(const char *path)
-{
-    DIR *dir = opendir(path);
-    long count = 0;
-
-    CHECK(dir != NULL);
-    while (readdir(dir) != NULL)
-        count++;
-    closedir(dir);
-    return count;
-}
-
-/* What malloc() has given out and free() has not got back. */
-static long allocated_kb(void)
-{
-#if __GLIBC_PREREQ(2, 33)
-    const struct mallinfo2 heap = mallinfo2();
-
-    return (long)((heap.uordblks + heap.hblkhd + 512) / 1024);
-#else
-    const struct mallinfo heap = mallinfo();
-
-    return (long)(((unsigned)heap.uordblks + (unsigned)heap.hblkhd + 512) / 1024);
-#endif
-}
-
-/* A thread that has been joined stays in /proc until the kernel has cleaned it up. */
-static long count_threads(long expected)
-{
-    const struct timespec delay = { .tv_nsec = 1000000 };
-    long count = count_entries("/proc/self/task");
-
-    for (int i = 0; i < JOINED_MS && count > expected; i++) {
-        nanosleep(&delay, NULL);
-        count = count_entries("/proc/self/task");
-    }
-    return count;
-}
-
-static struct holdings look(long threads_expected)
-{
-    struct holdings now = { .files = count_entries("/proc/self/fd"),
-                            .threads = count_threads(threads_expected) };
-    char line[512];
-    FILE *f = fopen("/proc/self/maps", "re");
-
-    CHECK(f != NULL);
-    while (fgets(line, sizeof(line), f) != NULL)
-        now.mappings += strchr(line, '\n') != NULL;
-    fclose(f);
-    f = fopen("/proc/self/status", "re");
-    CHECK(f != NULL);
-    while (fgets(line, sizeof(line), f) != NULL)
-        (void)sscanf(line, "RssAnon: %ld", &now.rss_kb);
-    fclose(f);
-    now.heap_kb = allocated_kb();
-    return now;
-}
-
 /* What a command says of resources that /proc does not show. Nothing without a command. */
 static void look_outside(char *text, size_t size)
 {
@@ -353,14 +285,6 @@ static void look_outside(char *text, size_t size)
         return;
     text[fread(text, 1, size - 1, f)] = '\0';
     CHECK(pclose(f) == 0 && text[0] != '\0');
-}
-
-static void show(const char *when, const struct holdings *h)
-{
-    if (world_rank == 0)
-        printf("# %s: %ld descriptors, %ld threads, %ld mappings, %ld kB allocated, "
-               "%ld kB resident\n",
-               when, h->files - 2, h->threads - 2, h->mappings, h->heap_kb, h->rss_kb);
 }
 
 static long setting(const char *name, long otherwise)
@@ -376,30 +300,6 @@ static void check_growth(const char *of, long before, long after, long upper)
     fail(__LINE__, "jobs that have ended left something");
 }
 
-/* --- signal handlers, those that MPI has installed among them --- */
-
-static struct sigaction handlers[NSIG];
-
-static void note_handlers(void)
-{
-    for (int sig = 1; sig < NSIG; sig++)
-        (void)sigaction(sig, NULL, &handlers[sig]);
-}
-
-static void check_handlers(void)
-{
-    for (int sig = 1; sig < NSIG; sig++) {
-        struct sigaction now = { .sa_flags = 0 };
-
-        (void)sigaction(sig, NULL, &now);
-        if (now.sa_handler == handlers[sig].sa_handler)
-            continue;
-        fprintf(stderr, "process %d: signal %d has another handler than before the first job\n",
-                world_rank, sig);
-        fail(__LINE__, "a signal handler was not given back");
-    }
-}
-
 /* --- cases --- */
 
 static void run_again(int count)
@@ -409,7 +309,7 @@ static void run_again(int count)
     char before[4096], after[4096];
     long threads = LONG_MAX;
 
-    note_handlers();
+    holdings_note_handlers();
     look_outside(before, sizeof(before));
     world_barrier();
     world_split(0, 0, &group);
@@ -417,12 +317,13 @@ static void run_again(int count)
         start(&group);
         work();
         end();
-        check_handlers();
-        now = look(threads);
+        if (!holdings_has_handlers())
+            fail(__LINE__, "a signal handler was not given back");
+        now = holdings_look(threads);
         threads = now.threads < threads ? now.threads : threads;
         if (i == WARM_UP) {
             warm = now;
-            show("after the first jobs", &warm);
+            holdings_show("after the first jobs", &warm);
         }
         if (i > WARM_UP && (now.files != warm.files || now.threads != warm.threads)) {
             fprintf(stderr, "process %d: %ld descriptors and %ld threads, then %ld and %ld\n",
@@ -430,7 +331,7 @@ static void run_again(int count)
             fail(__LINE__, "descriptors or threads are left");
         }
     }
-    show("after all", &now);
+    holdings_show("after all", &now);
     world_barrier();
     look_outside(after, sizeof(after));
     if (strcmp(before, after) != 0) {

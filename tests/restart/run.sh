@@ -176,7 +176,7 @@ for mpi in openmpi mpich; do
     [ -e "$build/libaq-any-par.a" ] && [ "${AQ_CONFIG:-opt}" = opt ] || continue
     mpicc.$mpi -DTEST_MPI=1 -DGASNET_PAR=1 -D_GNU_SOURCE=1 -D_REENTRANT -I"$src/include" \
         -I"$src/include/smp-conduit" -I"$build/include" "$src/tests/restart/restart.c" \
-        "$src/tests/restart/inquire.c" "$src/tests/restart/world.c" $(sh "$src/tests/restart/libs.sh" "$build") -o "$work/restart-$mpi" || {
+        "$src/tests/restart/holdings.c" "$src/tests/restart/inquire.c" "$src/tests/restart/world.c" $(sh "$src/tests/restart/libs.sh" "$build") -o "$work/restart-$mpi" || {
         bad=1
         continue
     }
