@@ -94,8 +94,8 @@ struct aq_armci_peer {
     _Alignas(AQ_ARMCI_CACHE_LINE) _Atomic uint32_t done; /* messages that the peer has applied */
     uint32_t next;                /* number of the peer's message that is applied next */
     uint32_t unanswered;          /* messages applied since the last answer */
-    bool wants;                   /* one of these wants an answer */
-    gex_HSL_t arriving;           /* protects next, unanswered, wants and early */
+    bool answer_due;              /* one of these asks for an answer */
+    gex_HSL_t arriving;           /* protects next, unanswered, answer_due and early */
     struct aq_armci_early *early; /* the peer's messages that have come before their turn */
     int64_t notify_waited;
 };

@@ -5,10 +5,10 @@
  *
  * Wire      a Medium request: struct head; then either strides and counts of the section (levels of
  *           each, int32 strides, then levels + 1 counts), or (address, length) pairs of a list;
- *           then the elements. A question is a head alone. A message that wants an answer gets one
- *           when it is applied: a Short reply that says how many messages have been since the last
- * Answers   are wanted by a message that follows no unanswered one, since a fence may be next; of
- *           those in a row by each ANSWER_EVERY-th, and by the question that a fence sends
+ *           then the elements. A question is a head alone. A message that asks for an answer gets
+ *           one when it is applied: a Short reply, how many messages have been since the last
+ * Answers   are asked for by a message that follows no unanswered one, since a fence may be next;
+ *           of those in a row by each ANSWER_EVERY-th, and by the question that a fence sends
  * Owns      at the target, for each source: the number of its next message, early messages, and
  *           how many have been applied since the last answer
  * Locks     peer->arriving, while messages of a source are applied; the locks of armci_adder.h are
@@ -66,7 +66,7 @@ struct head {
     int16_t type;    /* see armci_stream.h */
     int16_t levels;  /* section */
     int16_t nfrags;  /* list: its segments; 0: the message is of a section */
-    int16_t wants;   /* 1: an answer */
+    int16_t asks;    /* 1: for an answer */
     double scale[2]; /* accumulate: one value of the type, or two floats */
 };
 
@@ -140,8 +140,8 @@ static gex_AM_SrcDesc_t prepare(int proc, size_t min_bytes, size_t max_bytes)
                                        NULL, 0, 0);
 }
 
-/* Does the next message to the peer want an answer? */
-static bool wants_answer(const struct aq_armci_peer *peer, int type)
+/* Does the next message to the peer ask for an answer? */
+static bool asks_for_answer(const struct aq_armci_peer *peer, int type)
 {
     /* relaxed: an answer that comes meanwhile makes no difference but to the number of answers */
     return type == QUESTION || peer->sent - peer->asked >= ANSWER_EVERY - 1
@@ -154,7 +154,7 @@ static char *write_head(char *out, struct head *head, int proc)
     const struct aq_armci_peer *peer = &aq_armci.peers[proc];
 
     head->number = peer->sent;
-    head->wants = wants_answer(peer, head->type);
+    head->asks = asks_for_answer(peer, head->type);
     memcpy(out, head, sizeof(*head));
     return out + sizeof(*head);
 }
@@ -164,7 +164,7 @@ static void commit(gex_AM_SrcDesc_t sd, const struct head *head, int proc, size_
     struct aq_armci_peer *peer = &aq_armci.peers[proc];
 
     peer->sent = head->number + 1;
-    if (head->wants)
+    if (head->asks)
         peer->asked = peer->sent;
     if (head->type == AQ_ARMCI_STORE)
         AQ_ARMCI_COUNT(put_messages, 1);
@@ -327,7 +327,7 @@ static void apply(struct aq_armci_peer *peer, const char *payload, size_t bytes)
     memcpy(&head, payload, sizeof(head));
     peer->next++;
     peer->unanswered++;
-    peer->wants = peer->wants || head.wants;
+    peer->answer_due = peer->answer_due || head.asks;
     if (head.type == QUESTION)
         return;
     if (head.type != AQ_ARMCI_STORE)
@@ -387,14 +387,14 @@ static void take_turn(struct aq_armci_peer *peer, const char *payload, size_t by
     }
 }
 
-/* What an answer is to say now; 0: none is wanted. */
+/* What an answer is to say now; 0: none is due. */
 static uint32_t take_answer(struct aq_armci_peer *peer)
 {
-    const uint32_t applied = peer->wants ? peer->unanswered : 0;
+    const uint32_t applied = peer->answer_due ? peer->unanswered : 0;
 
-    if (peer->wants)
+    if (peer->answer_due)
         peer->unanswered = 0;
-    peer->wants = false;
+    peer->answer_due = false;
     return applied;
 }
 
