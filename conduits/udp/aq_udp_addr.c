@@ -55,7 +55,9 @@ static bool aq_udp_pref_parse(const char *text, struct aq_udp_pref *pref_out)
     else
         return slash == NULL;
     max = pref_out->family == AF_INET ? 32 : 128;
-    if (slash != NULL && (slash[1] == '\0' || strspn(slash + 1, "0123456789") != strlen(slash + 1)))
+    if (slash != NULL
+        && (slash[1] == '\0' || strlen(slash + 1) > 3
+            || strspn(slash + 1, "0123456789") != strlen(slash + 1)))
         return false;
     pref_out->bits = slash != NULL ? (unsigned)strtoul(slash + 1, NULL, 10) : max;
     return pref_out->bits <= max;

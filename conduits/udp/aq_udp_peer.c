@@ -455,7 +455,7 @@ static void aq_udp_peer_look_lost(struct aq_udp_peer *peer, uint64_t now_ns)
     if (lost == AQ_UDP_NOTE_REFUSED)
         aq_udp_peer_lost(peer,
                          "its process has ended, or a firewall rejects its packets: its port "
-                         "is closed",
+                         "answers as closed",
                          peer->check.begun_ns, now_ns);
     else if (lost == AQ_UDP_NOTE_UNREACHABLE)
         aq_udp_peer_lost(

@@ -96,7 +96,7 @@ static void aq_jobarea_fill_multihost(struct aq_jobarea *jobarea,
 const char *aq_jobarea_remedy(int error)
 {
     return error == EMFILE  ? "; raise ulimit -n"
-           : error == EFBIG ? "; raise it with: ulimit -f unlimited"
+           : error == EFBIG ? "; raise the file size limit: ulimit -f unlimited"
                             : "";
 }
 

@@ -177,8 +177,8 @@ static int aq_spawn_choose(const struct aq_conduit_info *conduit, struct aq_spaw
     for (size_t i = 0; i < sizeof(pmis) / sizeof(pmis[0]); i++)
         out->pmi = out->pmi || strcasecmp(out->text, pmis[i]) == 0;
     return out->pmi ? AQ_OK
-                    : aq_fail(AQ_ERR_ARG, "%s=%s is none of fork, ssh, pmi and mpi", out->name,
-                              out->text);
+                    : aq_fail(AQ_ERR_ARG, "%s=%s is none of fork, ssh, pmi, pmix and mpi",
+                              out->name, out->text);
 }
 
 static bool aq_spawn_allows(const struct aq_spawn_choice *choice, const struct aq_spawn_provider *p)

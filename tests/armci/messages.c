@@ -253,7 +253,7 @@ static void iterator(void)
     CHECK_EQ(array[3][3] + packed[0], 0);
 }
 
-/* Runs of each length that has a loop of its own, and of others, in the order of their addresses. */
+/* Runs of lengths that have a loop of their own, and of others, in the order of addresses. */
 static void packed_sections(void)
 {
     static const int lengths[] = { 1, 4, 8, 12, 16, 24 };

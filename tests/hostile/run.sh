@@ -167,7 +167,7 @@ dead_rank()
     end_job
     wait "$job"
     job=
-    grep -q 'rank 1 was lost (its process has ended, or a firewall rejects its packets: its port is closed at [0-9.:]* for [5-9]\.[0-9] s' "$work/job"
+    grep -q 'rank 1 was lost (its process has ended, or a firewall rejects its packets: its port answers as closed at [0-9.:]* for [5-9]\.[0-9] s' "$work/job"
     result $? "a rank that is gone is noticed by the network's notes"
     sed 's/^/# /' "$work/job"
 }

@@ -116,12 +116,12 @@ for signal in 'TERM 15' 'PIPE 13' 'QUIT 3'; do
     says err "Caught a signal (proc 1): SIG${signal% *}" "and says so"
 done
 ends 1 "a spawner that does not exist" env GASNET_UDP_SPAWNER=none "$prog" 2
-says err "GASNET_UDP_SPAWNER=none is none of fork, ssh, pmi and mpi" "is named"
+says err "GASNET_UDP_SPAWNER=none is none of fork, ssh, pmi, pmix and mpi" "is named"
 ends 1 "a spawner that is not there" env GASNET_UDP_SPAWNER=pmi "$prog" 2
 says err "GASNET_UDP_SPAWNER=pmi, but no launcher offers PMI or PMIx" "is missed"
 ends 1 "a limit of files below the memory that ranks share" sh -c "ulimit -f 4; exec '$prog' 2"
-says err "raise it with: ulimit -f unlimited" "is to be raised"
-for network in 1.2.3.4/ 1.2.3.4/abc 192.0.2.0/24x; do
+says err "raise the file size limit: ulimit -f unlimited" "is to be raised"
+for network in 1.2.3.4/ 1.2.3.4/abc 192.0.2.0/24x 1.2.3.4/4294967296; do
     ends 1 "GASNET_UDP_INTERFACE=$network" env GASNET_SUPERNODE_MAXSIZE=1 GASNET_UDP_INTERFACE=$network "$prog" 2
     says err "GASNET_UDP_INTERFACE='$network' is neither an interface nor an address nor a network" "is none of these"
 done
@@ -286,7 +286,7 @@ ranks 3 "" "three ranks"
 ends 0 "a variable that holds them" env CSPAWN_CMD='for i in $(seq %N); do MINE=$((i-1)) WORKER_RANK=MINE %C & done; wait' "$prog" 2
 ends 1 "two workers with one number" env CSPAWN_CMD='for i in $(seq %N); do WORKER_RANK=1 %C & done; wait' "$prog" 2
 says err "each rank of 0 to 1 must be one worker's" "are told"
-ends 1 "a variable that does not exist" env CSPAWN_CMD='WORKER_RANK=NONE_SUCH %C & wait' "$prog" 1
+ends 1 "a variable that does not exist" env GASNET_HOST_TIMEOUT=100 CSPAWN_CMD='WORKER_RANK=NONE_SUCH %C & wait' "$prog" 1
 says err "GASNET_WORKER_RANK: 'NONE_SUCH' is not a rank" "is named at once"
 ends 1 "a folder that nobody can write to" env GASNET_TMPDIR=/proc "$prog" 2
 says err "cannot make the file /proc/.aqueduct-job-" "the file is named"

@@ -205,7 +205,6 @@ int aq_spawn_mpi_start(const struct aq_spawn_mpi_conduit *conduit)
         error = lib->init(NULL, NULL, levels.wanted);
     if (error != 0)
         return aq_spawn_mpi_failed("MPI_Init_thread", error);
-    aq_spawn_mpi_take_signals();
     aq_spawn_mpi.ours = !by_client;
     aq_spawn_mpi.level = lib->level();
     if (aq_spawn_mpi.level < levels.min)
@@ -215,5 +214,8 @@ int aq_spawn_mpi_start(const struct aq_spawn_mpi_conduit *conduit)
         return aq_spawn_mpi_failed("communicators of our own", error);
     AQ_LOG(INFO, SPAWN, "%s; %s, started by %s", about,
            aq_spawn_mpi_level_names[aq_spawn_mpi.level], by_client ? "the program" : "us");
-    return aq_spawn_mpi_check_launcher(about);
+    rc = aq_spawn_mpi_check_launcher(about);
+    if (rc == AQ_OK)
+        aq_spawn_mpi_take_signals();
+    return rc;
 }
