@@ -1,5 +1,5 @@
 /*
- * aq_platform.c - the number of cores and the memory that this process may use.
+ * aq_platform.c - the number of cores, the memory and the size of files that this process may use.
  *
  * A container's share is smaller than its host: the affinity mask and the cgroup's quota and limit
  * (versions 2 and 1, at every level up to the root) all count.
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define AQ_PATH_MAX 1024
@@ -149,4 +150,13 @@ uint64_t aq_memory_available(const char **what_out)
     if (what_out != NULL)
         *what_out = bytes < physical ? "the cgroup's memory limit" : "physical memory";
     return bytes;
+}
+
+uint64_t aq_file_size_max(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return limit.rlim_cur;
 }

@@ -1,5 +1,5 @@
 /*
- * aq_platform.h - the machine: cache lines, spinning, clock, available cores and memory.
+ * aq_platform.h - the machine: cache lines, spinning, clock, available cores, memory and files.
  *
  * Every platform test of the library is here, so that other files need no #if.
  * Depends on no other header of the library. SPDX-License-Identifier: BSD-3-Clause
@@ -103,5 +103,9 @@ unsigned aq_cores_quota(void);
 /* Bytes of memory of this process's host or container: physical memory, reduced by the cgroup's
  * limit. *what_out, if not NULL, says which of the two it was. */
 uint64_t aq_memory_available(const char **what_out);
+
+/* Bytes of the largest file that this process may make (ulimit -f); UINT64_MAX: any. Beyond the
+ * limit the kernel ends the process by SIGXFSZ. */
+uint64_t aq_file_size_max(void);
 
 #endif

@@ -64,12 +64,10 @@ static struct aq_env_segsize aq_segment_request(void)
  * host, which every rank maps. how_out: the shell's name of the limit that applies. */
 static uint64_t aq_segment_rlimit(const char **how_out)
 {
-    uint64_t left = UINT64_MAX;
+    uint64_t left = aq_file_size_max();
     struct rlimit limit;
 
     *how_out = "ulimit -f";
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        left = limit.rlim_cur;
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
         unsigned long long pages = 0;
         FILE *file = fopen("/proc/self/statm", "re");

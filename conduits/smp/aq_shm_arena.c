@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/aq_env.h"
@@ -92,7 +91,7 @@ static uint64_t aq_shm_stride(uint32_t depth, uint32_t *count_out)
 static int aq_shm_check_memory(uint64_t bytes)
 {
     const struct aq_host_facts facts = aq_spawn_host_facts();
-    struct rlimit limit;
+    const uint64_t max = aq_file_size_max();
 
     if (bytes > facts.memory / 2)
         return aq_fail(AQ_ERR_RESOURCE,
@@ -101,11 +100,11 @@ static int aq_shm_check_memory(uint64_t bytes)
                        "GASNET_PSHM_NETWORK_DEPTH",
                        aq_job.host_size, (double)bytes / 1048576, facts.memory_is,
                        (double)facts.memory / 1048576);
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
+    if (max < bytes)
         return aq_fail(AQ_ERR_RESOURCE,
                        "shared memory of %.0f MB exceeds the file size limit of "
                        "%.0f MB; raise it with: ulimit -f unlimited",
-                       (double)bytes / 1048576, (double)limit.rlim_cur / 1048576);
+                       (double)bytes / 1048576, (double)max / 1048576);
     return AQ_OK;
 }
 

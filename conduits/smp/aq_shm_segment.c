@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/aq_env.h"
@@ -94,13 +93,13 @@ static void aq_shm_lay_out(const struct aq_shm_segment_info *all, struct aq_shm_
 
 static int aq_shm_check_limits(uint64_t bytes)
 {
-    struct rlimit limit;
+    const uint64_t max = aq_file_size_max();
 
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes)
+    if (max < bytes)
         return aq_fail(AQ_ERR_RESOURCE,
                        "segments of %.1f MB on this host exceed the file size limit "
                        "of %.1f MB; raise it with: ulimit -f unlimited",
-                       (double)bytes / 1048576, (double)limit.rlim_cur / 1048576);
+                       (double)bytes / 1048576, (double)max / 1048576);
     return AQ_OK;
 }
 

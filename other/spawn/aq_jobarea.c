@@ -14,12 +14,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/aq_env.h"
+#include "base/aq_platform.h"
 
 #define AQ_JOBAREA_VERSION      8u
 #define AQ_JOBAREA_SPINS        4000 /* a few microseconds: about the cost of sleep and wake-up */
@@ -100,16 +100,13 @@ const char *aq_jobarea_remedy(int error)
                             : "";
 }
 
-/* Beyond the limit the kernel would end the process by SIGXFSZ. */
+/* As ftruncate(), without a signal. */
 static int aq_jobarea_size_file(int fd, uint64_t bytes)
 {
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
-        errno = EFBIG;
-        return -1;
-    }
-    return ftruncate(fd, (off_t)bytes);
+    if (bytes <= aq_file_size_max())
+        return ftruncate(fd, (off_t)bytes);
+    errno = EFBIG;
+    return -1;
 }
 
 static struct aq_jobarea *aq_jobarea_make(uint32_t size, uint32_t job_size,

@@ -134,7 +134,8 @@ struct aq_jobarea {
     struct aq_jobarea_rank rank[];                      /* [size], index = host rank */
 };
 
-/** aq_jobarea_remedy - what the user can do about an error in making it; "" if nothing is known. */
+/** aq_jobarea_remedy - what the user can do about an error in making a job area; "" if nothing
+ * is known. */
 const char *aq_jobarea_remedy(int error);
 
 /**
