@@ -79,8 +79,7 @@ bool aq_exit_in_progress(void)
 
 bool aq_exit_is_explained(void)
 {
-    return aq_exit_is_claimed()
-           || aq_exit_asked()
+    return aq_exit_asked()
            /* relaxed: a hint */
            || (aq_exit_me.jobarea != NULL
                && atomic_load_explicit(&aq_exit_me.jobarea->exit_code, memory_order_relaxed) != 0);

@@ -41,9 +41,8 @@ _Noreturn void aq_exit_peer_lost(uint32_t rank, const char *what);
  * context. */
 bool aq_exit_in_progress(void);
 
-/** aq_exit_is_explained - returns true once this process is at its exit, the job has a code other
- * than 0, or its ranks were asked to end: a signal changes nothing then, and needs no message. Any
- * thread, handlers of signals too. */
+/** aq_exit_is_explained - returns true once the job has a code other than 0, or its ranks were
+ * asked to end: a signal changes nothing then, and needs no message. Any context. */
 bool aq_exit_is_explained(void);
 
 #endif

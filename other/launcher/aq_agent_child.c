@@ -23,6 +23,7 @@ static void aq_child_closed(struct aq_link *l)
         l->eof_ns = aq_jobarea_now_ns();
 }
 
+/* At once: no time limit concerns a child that goes on talking. */
 static void aq_child_drop(struct aq_link *l)
 {
     if (l->pid > 0)

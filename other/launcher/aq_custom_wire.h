@@ -29,7 +29,7 @@
 #define AQ_CUSTOM_HELLO 48 /* bytes of the first message */
 #define AQ_CUSTOM_REPLY 64
 #define AQ_CUSTOM_CPUS  128 /* bytes of a CPU set */
-#define AQ_WORKER_RANK  64
+#define AQ_WORKER_RANK  64  /* bytes of the text of a rank */
 
 /* description of a worker; all text ends in NUL */
 struct aq_worker_info {

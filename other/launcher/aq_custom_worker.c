@@ -151,8 +151,8 @@ static void aq_worker_machine(char *text_out, size_t size)
     }
 }
 
-/* WORKER_RANK: a number, or the name of a variable that holds one. The master says what is wrong
- * with another text: it gets the beginning behind a question mark. */
+/* WORKER_RANK: a number, or the name of a variable that holds one. The beginning of another text
+ * goes to the master, behind a question mark: the master's message ends the job. */
 static void aq_worker_rank(char rank_out[AQ_WORKER_RANK])
 {
     const char *given = getenv("GASNET_WORKER_RANK"), *text = given;

@@ -274,8 +274,8 @@ static bool aq_other_template_ok(const char *t)
                    && (strstr(t, "%A") != NULL || strstr(t, "%Q") != NULL)));
 }
 
-/* A shell without job control starts its background jobs with INT and QUIT ignored; they end the
- * job all the same. */
+/* A shell without job control starts its background jobs with INT and QUIT ignored; these signals
+ * end the job all the same. */
 static void aq_other_heed_signals(void)
 {
     static const int signals[] = { SIGINT, SIGQUIT, SIGTERM };

@@ -147,7 +147,7 @@ static int64_t aq_spawn_wanted(void)
     return n;
 }
 
-/* Who starts the ranks, as the user says it. */
+/* The user's choice of what starts the ranks. */
 struct aq_spawn_choice {
     char name[64];    /* the variable */
     const char *text; /* its value; NULL: the user does not say */

@@ -46,8 +46,9 @@ static inline void aq_armci_lock_give(struct aq_armci_lock *lock)
 }
 
 /* The kernel's sleep and wake-up on a word that processes share. A sleep ends after at most max_ns
- * nanoseconds. It returns 0 if a wake-up has ended it, ETIMEDOUT if that time has; EINTR, a signal;
- * EAGAIN, the word is another. A wake-up ends one sleep, and returns how many it has ended. */
+ * nanoseconds. The result is 0 if a wake-up has ended the sleep, ETIMEDOUT if that time has, EINTR
+ * if a signal has; EAGAIN if the word is not what was seen. A wake-up ends one sleep, and returns
+ * 1; 0: nobody slept. */
 int aq_armci_futex_wait(_Atomic uint32_t *word, uint32_t seen, long max_ns);
 int aq_armci_futex_wake(_Atomic uint32_t *word);
 

@@ -22,13 +22,14 @@ static _Atomic gasnett_tick_t given_again;     /* when it was released, or a sle
 static gasnett_tick_t wake_ticks, again_ticks; /* WAKE_NS, AGAIN_NS */
 
 /* Sleeps until the mutex is taken. A rank that has slept sets SLEEPERS, since other ranks may still
- * sleep. A rank that was woken in vain looks again after WAKE_NS: who woke it relies on that
- * (aq_armci_mutex_give_quietly()). */
+ * sleep. A rank that was woken in vain looks again after WAKE_NS: the rank whose wake-up this
+ * was relies on that (aq_armci_mutex_give_quietly()). */
 static void sleep_for(struct aq_armci_mutex *mutex)
 {
     const long long_ns = aq_armci.must_poll ? POLL_NS : SLEEP_NS;
     long sleep_ns = long_ns;
     uint32_t word, turn;
+    int ended_by;
 
     for (;;) {
         /* acquire: pairs with the release in wake_one(); whoever sees the turn sees the word
@@ -42,16 +43,11 @@ static void sleep_for(struct aq_armci_mutex *mutex)
                                                         word | AQ_ARMCI_MUTEX_SLEEPERS,
                                                         memory_order_release, memory_order_relaxed))
             continue;
-        switch (aq_armci_futex_wait(&mutex->turn, turn, sleep_ns)) {
-        case 0:
+        ended_by = aq_armci_futex_wait(&mutex->turn, turn, sleep_ns);
+        if (ended_by == 0)
             sleep_ns = WAKE_NS;
-            break;
-        case ETIMEDOUT:
-            sleep_ns = long_ns;
-            break;
-        default: /* cut short, or did not begin: once more */
-            break;
-        }
+        else if (ended_by == ETIMEDOUT)
+            sleep_ns = long_ns; /* else the sleep was cut short, or did not begin: once more */
         gasnet_AMPoll();
         aq_armci_mpi_step();
     }

@@ -390,10 +390,11 @@ static void take_turn(struct aq_armci_peer *peer, const char *payload, size_t by
 /* What an answer is to say now; 0: none is due. */
 static uint32_t take_answer(struct aq_armci_peer *peer)
 {
-    const uint32_t applied = peer->answer_due ? peer->unanswered : 0;
+    const uint32_t applied = peer->unanswered;
 
-    if (peer->answer_due)
-        peer->unanswered = 0;
+    if (!peer->answer_due)
+        return 0;
+    peer->unanswered = 0;
     peer->answer_due = false;
     return applied;
 }

@@ -1,8 +1,7 @@
 /*
  * locks.c - what mutexes cost: free, contended by all ranks, and while the holder sleeps; and that
- * who waits for one takes it when it is free, although signals come meanwhile. With the
- * argument "limits" the goals are checks, for machines that have nothing else to do; with "short"
- * few slices are measured.
+ * signals do not delay a waiting rank. With the argument "limits" the goals are checks, for
+ * machines that have nothing else to do; with "short" few slices are measured.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <signal.h>
@@ -197,7 +196,7 @@ static double take_again_and_again(void)
 }
 
 /* A rank that was woken, and found the mutex taken again, looks again soon, although a signal ends
- * the sleep in between: it is not late more often than without one. */
+ * the sleep in between: such a rank is late no more often than others. */
 static void signal_in_sleep(void)
 {
     const struct sigaction act = { .sa_handler = on_alarm };

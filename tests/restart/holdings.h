@@ -1,5 +1,6 @@
 /*
- * holdings.h - what a process holds: descriptors, threads, memory, signal handlers.
+ * holdings.h - what the calling process holds: descriptors, threads, memory, signal handlers. For
+ * comparisons before and after jobs; no job runs meanwhile. Uses world.h.
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #ifndef HOLDINGS_H
